@@ -1,0 +1,1 @@
+"""Programs that use the model to edit a workspace."""

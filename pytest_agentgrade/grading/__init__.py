@@ -1,0 +1,1 @@
+"""The pytest-independent judge: a driver in a container, questions from the host, strict answers."""

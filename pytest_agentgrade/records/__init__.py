@@ -1,0 +1,1 @@
+"""Everything known about an attempt, journaled on disk phase by phase."""
