@@ -1,0 +1,199 @@
+"""Settings: defaults, then a file, then the command line; each value remembers where it came from."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from pytest_agentgrade.assignment.mode import Mode
+from pytest_agentgrade.errors import SettingsError
+
+DEFAULT_SOURCE = "default"
+SETTINGS_FILE = "agentgrade.toml"
+DEMO_MODEL = "demo"
+"""The value of ``model`` that stands for the embedded demo model."""
+EMBEDDED = "embedded"
+"""The value of ``server`` that stands for llama.cpp's server inside a child process."""
+
+BUILT_IN_MODES: Mapping[str, Mapping[str, Any]] = {
+    "baseline": {"server_args": ["--spec-type", "none"], "speculates": False},
+    "mtp": {"server_args": ["--spec-type", "draft-mtp", "--spec-draft-n-max", "3"], "speculates": True},
+}
+"""The two modes of the study; a mode of the same name in the settings replaces it whole."""
+
+
+def _one_or_many(value: object) -> object:
+    return [value] if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Sampling(_Model):
+    """What the proxy forces on every request; ``min_p`` included, whose default differs between servers."""
+
+    temperature: float = Field(1.0, ge=0.0, le=5.0)
+    top_p: float = Field(0.95, gt=0.0, le=1.0)
+    top_k: int = Field(20, ge=0)
+    min_p: float = Field(0.0, ge=0.0, lt=1.0)
+
+
+class ModeSettings(_Model):
+    """One ``[modes.NAME]`` table; see :class:`~pytest_agentgrade.assignment.mode.Mode` for the fields."""
+
+    server_args: list[str] = Field(default_factory=list)
+    model: str | None = None
+    server: str | None = None
+    speculates: bool | None = None
+    lossless: bool = True
+
+
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class Settings(_Model):
+    """Everything a run can be told. Sizes in tokens, bytes or seconds as named."""
+
+    model: str = DEMO_MODEL
+    """``demo``, or the path of a GGUF file."""
+    server: str = EMBEDDED
+    """``embedded``, the path of a llama-server binary, or an http(s) URL."""
+    server_args: list[str] = Field(default_factory=list)
+    """llama-server flags common to all modes."""
+    context: int = Field(32_768, ge=512)
+    """Context size in tokens, ``-c``."""
+    server_seconds: float = Field(600.0, gt=0)
+    """How long a server may take until it is ready."""
+    server_restart: Literal["attempt", "mode"] = "attempt"
+    """Launch the server anew for every attempt, or keep it while consecutive attempts share the mode."""
+    device: str = Field("0", pattern=r"[A-Za-z0-9_.-]+")
+    """Name of the device the server runs on: servers of one device run one at a time."""
+    seeds: list[Seed] = Field(default_factory=lambda: [4242, 8675309], min_length=1)
+    repeats: int = Field(1, ge=1, le=1000)
+    response_tokens: Annotated[list[Annotated[int, Field(ge=1)]], BeforeValidator(_one_or_many)] = Field(
+        default_factory=lambda: [8192], min_length=1
+    )
+    """Token cap of one response; several caps make the budget a factor of the experiment."""
+    task_seconds: float = Field(480.0, gt=0)
+    """The task clock."""
+    turns: int = Field(100, ge=1)
+    """Requests an agent may make in one attempt."""
+    agent: Literal["toolloop"] = "toolloop"
+    sampling: Sampling = Field(default_factory=lambda: Sampling())
+    order: Literal["balanced", "blocked"] = "balanced"
+    tasks: list[str] | None = None
+    """Names of the tasks to run; all when not given."""
+    tasks_dir: str | None = None
+    """Folder with task fixtures in place of the ones found or bundled."""
+    checks_dir: str | None = None
+    """Folder with hidden checks in place of the ones found or bundled."""
+    image: str | None = None
+    """Sandbox image to use in place of the one built here."""
+    runtime: str | None = None
+    """Container runtime, for example ``runsc``."""
+    run_dir: str | None = None
+    """Folder of this run; resumed when it exists."""
+    exit: Literal["pytest", "measure"] = "pytest"
+    """``measure``: exit 0 when every attempt was graded, whatever the score."""
+    modes: dict[str, ModeSettings] = Field(default_factory=dict)
+
+    def all_modes(self) -> dict[str, Mode]:
+        """Every mode by name, the built-in ones included."""
+        tables = {name: ModeSettings.model_validate(table) for name, table in BUILT_IN_MODES.items()} | self.modes
+        return {name: _mode(name, table) for name, table in tables.items()}
+
+    def pick_modes(self, names: Iterable[str]) -> tuple[Mode, ...]:
+        """The named modes in that order. SettingsError for an unknown, empty or repeated name."""
+        known, picked = self.all_modes(), list(names)
+        for name in picked:
+            if name not in known:
+                raise SettingsError(f"unknown mode {name!r}", suggest(name, known))
+        if not picked or len(set(picked)) != len(picked):
+            raise SettingsError(f"--agent-mode={','.join(picked)} names no mode, or one twice", "name each mode once")
+        return tuple(known[name] for name in picked)
+
+
+class Layer(dict[str, Any]):
+    """Values from one place; ``source`` says which (a file name, an option's name comes per key)."""
+
+    def __init__(self, source: str, values: Mapping[str, Any], per_key: Mapping[str, str] | None = None) -> None:
+        super().__init__(values)
+        self.source = source
+        self.per_key = per_key or {}
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Settings, and where each value came from."""
+
+    settings: Settings
+    sources: Mapping[str, str]
+    """Field name -> ``default``, a file name, or an option."""
+
+
+def resolve(layers: Iterable[Layer]) -> Resolved:
+    """Merge layers, later ones winning key by key. SettingsError names key, value, source and a suggestion."""
+    merged: dict[str, Any] = {}
+    sources = dict.fromkeys(Settings.model_fields, DEFAULT_SOURCE)
+    for layer in layers:
+        for key, value in layer.items():
+            if key not in Settings.model_fields:
+                raise SettingsError(f"{layer.source}: unknown setting {key!r}", suggest(key, Settings.model_fields))
+            merged[key] = value
+            sources[key] = layer.per_key.get(key, layer.source)
+    try:
+        settings = Settings.model_validate(merged)
+    except ValidationError as error:
+        raise _settings_error(error, sources) from error
+    for name in settings.modes:
+        _mode(name, settings.modes[name])
+    return Resolved(settings, sources)
+
+
+def read_file_layer(folder: Path) -> Layer:
+    """``agentgrade.toml`` of ``folder``, else ``[tool.agentgrade]`` of its pyproject.toml, else nothing."""
+    own = folder / SETTINGS_FILE
+    if own.is_file():
+        return Layer(SETTINGS_FILE, _read_toml(own))
+    project = folder / "pyproject.toml"
+    if project.is_file():
+        table = _read_toml(project).get("tool", {}).get("agentgrade", {})
+        if not isinstance(table, dict):
+            raise SettingsError(f"{project}: tool.agentgrade is {table!r}", "make it a table: [tool.agentgrade]")
+        return Layer("pyproject.toml", table)
+    return Layer(SETTINGS_FILE, {})
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """``did you mean 'x'?`` where something is near, else the list of what is known."""
+    names = sorted(known)
+    near = difflib.get_close_matches(word, names, 1)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
+
+
+def _mode(name: str, table: ModeSettings) -> Mode:
+    return Mode(name, tuple(table.server_args), table.model, table.server, table.speculates, table.lossless)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"cannot read {path}: {error}", "correct the file") from error
+
+
+def _settings_error(error: ValidationError, sources: Mapping[str, str]) -> SettingsError:
+    first = error.errors(include_url=False)[0]
+    where = [str(part) for part in first["loc"]]
+    source = sources.get(where[0], DEFAULT_SOURCE)
+    if first["type"] == "extra_forbidden":
+        known = {"sampling": Sampling, "modes": ModeSettings}[where[0]].model_fields
+        return SettingsError(f"{source}: unknown key {'.'.join(where)!r}", suggest(where[-1], known))
+    return SettingsError(f"{source}: {'.'.join(where)} = {first['input']!r} cannot be used", first["msg"])

@@ -1,0 +1,101 @@
+"""Which attempts, in which order: a frozen list made before anything runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, order=True)
+class AttemptKey:
+    """What names one attempt: task x mode x seed x repeat x response budget."""
+
+    task: str
+    mode: str
+    seed: int
+    """The seed as the user gave it."""
+    repeat: int
+    """0 for the first; a repeat r > 0 samples with a seed derived from (seed, r)."""
+    response_tokens: int
+    label: str
+    """``mode-seed``, with ``-rN`` and ``-bN`` where they vary: the bracketed part of a node id."""
+
+    @property
+    def sampling_seed(self) -> int:
+        """The seed every request of the attempt is sent with, 0 <= seed < 2**31."""
+        if self.repeat == 0:
+            return self.seed
+        digest = hashlib.sha256(f"agentgrade repeat {self.seed} {self.repeat}".encode()).digest()
+        return int.from_bytes(digest[:4], "big") >> 1
+
+    def __str__(self) -> str:
+        return f"{self.task}[{self.label}]"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All attempts of a run in the order they are to run."""
+
+    keys: tuple[AttemptKey, ...]
+    order: str
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the list: the same plan, the same digest."""
+        return hashlib.sha256(json.dumps([asdict(key) for key in self.keys]).encode()).hexdigest()
+
+    def position(self, key: AttemptKey) -> int:
+        """Index of ``key`` in the plan; ValueError when it is not part of it."""
+        return self.keys.index(key)
+
+
+def make_plan(
+    tasks: Sequence[str],
+    modes: Sequence[str],
+    seeds: Sequence[int],
+    repeats: int,
+    budgets: Sequence[int],
+    order: Literal["balanced", "blocked"],
+) -> Plan:
+    """Cross all factors.
+
+    ``balanced``: the modes of a pair run next to each other, and who goes first rotates from one seed (repeat,
+    budget) to the next: A B, then B A. ``blocked``: all attempts of one mode, then all of the next.
+    """
+    cells = [
+        (task, seed, repeat, budget, seed_index + repeat + budget_index)
+        for seed_index, seed in enumerate(seeds)
+        for repeat in range(repeats)
+        for budget_index, budget in enumerate(budgets)
+        for task in tasks
+    ]
+    if order == "blocked":
+        pairs = [(cell, mode) for mode in modes for cell in cells]
+    else:
+        pairs = [(cell, mode) for cell in cells for mode in _rotated(modes, cell[4])]
+    keys = tuple(
+        AttemptKey(task, mode, seed, repeat, budget, _label(mode, seed, repeat, budget, len(budgets) > 1))
+        for (task, seed, repeat, budget, _), mode in pairs
+    )
+    return Plan(keys, order)
+
+
+def keys_in_order(plan: Plan, chosen: Iterable[AttemptKey]) -> tuple[AttemptKey, ...]:
+    """The chosen attempts in plan order."""
+    wanted = set(chosen)
+    return tuple(key for key in plan.keys if key in wanted)
+
+
+def _rotated(modes: Sequence[str], step: int) -> list[str]:
+    cut = step % len(modes)
+    return [*modes[cut:], *modes[:cut]]
+
+
+def _label(mode: str, seed: int, repeat: int, budget: int, budgets_vary: bool) -> str:
+    label = f"{mode}-{seed}"
+    if repeat:
+        label += f"-r{repeat}"
+    return f"{label}-b{budget}" if budgets_vary else label
