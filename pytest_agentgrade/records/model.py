@@ -1,0 +1,215 @@
+"""The record of an attempt and of a run: pydantic models with a schema version.
+
+Times are seconds; ``*_at`` is wall clock (Unix time), everything else a duration. Text in these models was escaped
+when it came in.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+RECORD_SCHEMA = 1
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class KeyRecord(_Record):
+    """Names the attempt; the fields of :class:`pytest_agentgrade.plan.AttemptKey`."""
+
+    task: str
+    mode: str
+    seed: int
+    repeat: int
+    response_tokens: int
+    label: str
+
+
+class WorkspacePhase(_Record):
+    """The initial workspace as it was built."""
+
+    tree_digest: str
+    commit_id: str
+    task_digest: str
+    prompt_sha256: str
+    seconds: float
+
+
+class ServerPhase(_Record):
+    """The server as it was found ready, before the task clock started."""
+
+    kind: str
+    build: str
+    argv: list[str]
+    url: str
+    model: str
+    model_sha256: str | None
+    context: int | None
+    speculative: bool | None
+    """What ``/slots`` says; None where the server does not tell."""
+    supports_tools: bool | None
+    demo: bool = False
+    """The embedded demo model: a fixture whose scores say nothing about coding ability."""
+    gpus: list[str] = Field(default_factory=list)
+    """One line for each GPU: name, driver, memory. Empty where there is none."""
+    seconds: float
+
+
+class EndingRecord(_Record):
+    """One thing that ended or limited the attempt."""
+
+    ending: str
+    at_seconds: float | None
+    """Seconds of the task clock; None where the moment is not known."""
+    detail: str = ""
+
+
+class DraftCounts(_Record):
+    """Drafted and accepted tokens over an attempt; None where the server reported none."""
+
+    drafted: int | None
+    accepted: int | None
+
+
+class AgentPhase(_Record):
+    """The agent's run, from the start of its process to its exit or kill."""
+
+    agent: str
+    agent_version: str
+    started_at: float
+    clock_seconds: float
+    """The task clock: what the user waited."""
+    exit_code: int | None
+    ended: str
+    """``exited``, ``clock`` or ``killed``."""
+    requests: int
+    first_request_sha256: str | None
+    sampling_seed: int
+    sampling: dict[str, float]
+    task_seconds: float
+    turns: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    predicted_tokens: int
+    """Tokens by the server's own timings, for the study's speed."""
+    predicted_seconds: float
+    prompt_seconds: float
+    drafts: DraftCounts
+    mode_proof: Literal["proven", "contradicted", "unproven"]
+    mode_notes: list[str] = Field(default_factory=list)
+    server_peak_rss_bytes: int | None
+    server_died: bool = False
+
+
+class SubmissionPhase(_Record):
+    """What the agent left, and how the attempt ended."""
+
+    origin: str
+    digest: str | None
+    """Digest of the submitted tree; None when the submission was refused."""
+    refused: str | None = None
+    """Why it is not a tree of plain files; then it counts as an attempt that passes nothing."""
+    changed: list[str] = Field(default_factory=list)
+    """Editable paths that differ from the initial workspace."""
+    ignored: list[str] = Field(default_factory=list)
+    """Other changed paths: never judged."""
+    notes: list[str] = Field(default_factory=list)
+    endings: list[EndingRecord] = Field(default_factory=list)
+    tokens_left: int | None = None
+    """Head room of the longest response under the response budget."""
+    seconds_left: float | None = None
+    """Head room of the task clock."""
+
+
+class VerdictRecord(_Record):
+    """One check's verdict on the submission."""
+
+    check: str
+    beyond: bool
+    outcome: Literal["passed", "failed", "error"]
+    reason: str = ""
+    seconds: float
+    draw_n: int
+    draw_seed: str
+    """Hex; Python integers of this size do not fit JSON readers."""
+    judged_digest: str | None = None
+
+
+class FaultRecord(_Record):
+    """Trouble that is not the model's: the attempt is not counted."""
+
+    fault: str
+    message: str
+    hint: str = ""
+    phase: str
+    retried: int = 0
+
+
+class AttemptRecord(_Record):
+    """Everything known about an attempt; a phase is None until it is finished."""
+
+    schema_version: int = RECORD_SCHEMA
+    key: KeyRecord
+    workspace: WorkspacePhase | None = None
+    server: ServerPhase | None = None
+    agent: AgentPhase | None = None
+    submission: SubmissionPhase | None = None
+    fault: FaultRecord | None = None
+    verdicts: list[VerdictRecord] = Field(default_factory=list)
+    expected_checks: int = 10
+
+    @property
+    def counted_verdicts(self) -> list[VerdictRecord]:
+        """Verdicts of the ten checks (``@beyond`` ones left out)."""
+        return [verdict for verdict in self.verdicts if not verdict.beyond]
+
+    @property
+    def complete(self) -> bool:
+        """Every one of the ten checks has a verdict: only then is the attempt x/10 and counted."""
+        verdicts = self.counted_verdicts
+        graded = len(verdicts) == self.expected_checks and all(v.outcome != "error" for v in verdicts)
+        return graded and self.fault is None and self.submission is not None
+
+    @property
+    def passed(self) -> int:
+        """Number of the ten checks passed."""
+        return sum(verdict.outcome == "passed" for verdict in self.counted_verdicts)
+
+    @property
+    def delivers(self) -> bool:
+        """The submission passes all ten."""
+        return self.complete and self.passed == self.expected_checks
+
+
+class DrawRecord(_Record):
+    """The random inputs of one check, shared by all attempts of the run."""
+
+    check: str
+    n: int
+    seed: str
+
+
+class RunRecord(_Record):
+    """What is fixed for a whole run before its first attempt."""
+
+    schema_version: int = RECORD_SCHEMA
+    run_id: str
+    created_at: float
+    version: str
+    """Version of pytest-agentgrade."""
+    settings: dict[str, Any]
+    sources: dict[str, str]
+    modes: dict[str, dict[str, Any]]
+    plan: list[KeyRecord]
+    plan_digest: str
+    order: str
+    draw_key: str
+    """Hex key of the draws; secret while agents run, needed to judge again."""
+    host: dict[str, str]
+    image: str | None = None
+    image_id: str | None = None
+    patches: str | None = None

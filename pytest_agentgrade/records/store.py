@@ -1,0 +1,197 @@
+"""Records on disk: one folder for a run, one for each attempt, one file for each finished phase.
+
+A file appears whole or not at all (written beside its place, synced, renamed), so a kill at any moment loses nothing
+that was finished.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from pytest_agentgrade.errors import HostError, SettingsError
+from pytest_agentgrade.plan import AttemptKey
+from pytest_agentgrade.records.model import (
+    RECORD_SCHEMA,
+    AgentPhase,
+    AttemptRecord,
+    DrawRecord,
+    FaultRecord,
+    KeyRecord,
+    RunRecord,
+    ServerPhase,
+    SubmissionPhase,
+    VerdictRecord,
+    WorkspacePhase,
+)
+from pytest_agentgrade.records.tree_file import read_tree, write_tree
+from pytest_agentgrade.submission.tree import Tree
+
+_M = TypeVar("_M", bound=BaseModel)
+Phase = WorkspacePhase | ServerPhase | AgentPhase | SubmissionPhase | FaultRecord
+_PHASE_FILES: dict[type[BaseModel], str] = {
+    WorkspacePhase: "1-workspace.json",
+    ServerPhase: "2-server.json",
+    AgentPhase: "3-agent.json",
+    SubmissionPhase: "4-submission.json",
+    FaultRecord: "fault.json",
+}
+_RUN_FILE = "run.json"
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+class AttemptStore:
+    """The folder of one attempt."""
+
+    def __init__(self, folder: Path, key: AttemptKey) -> None:
+        self.folder = folder
+        self.key = key
+
+    def path(self, name: str) -> Path:
+        """Place of a side file (logs, exchanges, patch); the folder exists afterwards."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return self.folder / name
+
+    def write(self, phase: Phase) -> None:
+        """Journal a finished phase."""
+        _write_model(self.path(_PHASE_FILES[type(phase)]), phase)
+
+    def read(self, phase: type[_M]) -> _M | None:
+        """A finished phase, or None."""
+        return _read_model(self.folder / _PHASE_FILES[phase], phase)
+
+    def write_submission(self, tree: Tree) -> None:
+        """Keep the submitted tree."""
+        _write_bytes(self.path("submission.tar"), write_tree(tree))
+
+    def read_submission(self) -> Tree:
+        """The submitted tree; HostError when the file is missing or damaged."""
+        source = self.folder / "submission.tar"
+        try:
+            return read_tree(source.read_bytes())
+        except (OSError, ValueError) as error:
+            raise HostError(f"cannot read {source}: {error}", "run the attempt again") from error
+
+    def write_text(self, name: str, text: str) -> None:
+        """Keep a side file of text, whole or not at all."""
+        _write_bytes(self.path(name), text.encode("utf-8", "backslashreplace"))
+
+    def write_verdict(self, verdict: VerdictRecord) -> None:
+        """Journal one check's verdict; a later verdict on the same check replaces it."""
+        _write_model(self.path("verdicts") / f"{_safe(verdict.check)}.json", verdict)
+
+    def clear(self) -> None:
+        """Set a faulty attempt's files aside (never deleted) so that it can run again."""
+        if self.folder.exists():
+            count = len(list(self.folder.parent.glob(f"{self.folder.name}.try*"))) + 1
+            self.folder.rename(self.folder.with_name(f"{self.folder.name}.try{count}"))
+
+    def record(self) -> AttemptRecord:
+        """Fold all that is on disk into the attempt's record."""
+        verdicts = sorted((self.folder / "verdicts").glob("*.json"))
+        read = [_read_model(path, VerdictRecord) for path in verdicts]
+        return AttemptRecord(
+            key=KeyRecord(**asdict(self.key)),
+            workspace=self.read(WorkspacePhase),
+            server=self.read(ServerPhase),
+            agent=self.read(AgentPhase),
+            submission=self.read(SubmissionPhase),
+            fault=self.read(FaultRecord),
+            verdicts=[verdict for verdict in read if verdict is not None],
+        )
+
+
+class RunStore:
+    """The folder of one run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def create(self, run: RunRecord) -> None:
+        """Write ``run.json`` first of all."""
+        _write_model(self.folder / _RUN_FILE, run)
+
+    def exists(self) -> bool:
+        """Whether a run was begun here."""
+        return (self.folder / _RUN_FILE).is_file()
+
+    def run(self) -> RunRecord:
+        """The run's own record; SettingsError when the folder holds none."""
+        record = _read_model(self.folder / _RUN_FILE, RunRecord)
+        if record is None:
+            raise SettingsError(f"{self.folder} holds no run", "name a folder with a run.json in it")
+        return record
+
+    def keys(self) -> tuple[AttemptKey, ...]:
+        """All planned attempts, in plan order."""
+        return tuple(AttemptKey(**key.model_dump()) for key in self.run().plan)
+
+    def attempt(self, key: AttemptKey) -> AttemptStore:
+        """The place of an attempt."""
+        return AttemptStore(self.folder / "attempts" / _safe(key.task) / _safe(key.label), key)
+
+    def records(self) -> Iterator[AttemptRecord]:
+        """Records of all planned attempts, in plan order; one that has not run is an empty record."""
+        for key in self.keys():
+            yield self.attempt(key).record()
+
+    def write_draws(self, task: str, draws: Iterable[DrawRecord]) -> None:
+        """Keep the draws of one task."""
+        _write_model(self.folder / "draws" / f"{_safe(task)}.json", _Draws(draws=list(draws)))
+
+    def read_draws(self, task: str) -> dict[str, DrawRecord] | None:
+        """Draws of one task by check, or None when they were not made yet."""
+        draws = _read_model(self.folder / "draws" / f"{_safe(task)}.json", _Draws)
+        return None if draws is None else {draw.check: draw for draw in draws.draws}
+
+
+class _Draws(BaseModel):
+    draws: list[DrawRecord]
+
+
+def _safe(name: str) -> str:
+    if not _SAFE_NAME.fullmatch(name) or name in {".", ".."}:
+        raise ValueError(f"{name!r} cannot name a file")
+    return name
+
+
+def _write_model(path: Path, model: BaseModel) -> None:
+    _write_bytes(path, (model.model_dump_json(indent=1) + "\n").encode())
+
+
+def _write_bytes(path: Path, data: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).replace(path)
+    except OSError as error:
+        raise HostError(f"cannot write {path}: {error}", "free some disk space or choose another --agent-run-dir") from error
+
+
+def _read_model(path: Path, model: type[_M]) -> _M | None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError:
+        return None
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        where = ".".join(map(str, detail["loc"]))
+        raise HostError(
+            f"{path} is no {model.__name__} of schema {RECORD_SCHEMA}: {where}: {detail['msg']}",
+            "move the file aside, or read it with the version that wrote it",
+        ) from error
