@@ -1,0 +1,102 @@
+"""The summary for people: what each mode delivered, what stopped it, and who passed which check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_agentgrade.analysis.matrix import TaskMatrix, matrices
+from pytest_agentgrade.analysis.summary import ModeSummary, summarise
+from pytest_agentgrade.records.model import AttemptRecord, RunRecord
+from pytest_agentgrade.reporting.table import markdown_table, text_table
+
+_NONE = "-"
+_STOPS = (
+    ("response budget", ("response_budget_in_reasoning", "response_budget_in_content", "response_budget_in_tool_call")),
+    ("reasoning loop", ("reasoning_loop",)),
+    ("task clock", ("task_clock",)),
+    ("no production edit", ("no_production_edit", "edits_outside_only")),
+)
+"""Columns of the table of limits: title, endings that count for it."""
+_MARKS = {"passed": ".", "failed": "F", "error": "E", None: " "}
+
+
+def summary_lines(run: RunRecord, records: Sequence[AttemptRecord], *, markdown: bool = False) -> list[str]:
+    """The whole summary as lines of plain text, or of Markdown."""
+    table = markdown_table if markdown else text_table
+    summaries = summarise(records)
+    lines = [_scope(run), "", *table(_DELIVERY_HEAD, [_delivery(one, summaries) for one in summaries])]
+    lines += ["", *table(_STOP_HEAD, [_stops(one, summaries) for one in summaries])]
+    lines += ["", *_notes(run, records, summaries), ""]
+    for matrix in matrices(records):
+        lines += [*_matrix_lines(matrix, markdown), ""]
+    return lines
+
+
+_DELIVERY_HEAD = (
+    "mode", "attempts", "working patches", "checks passed", "tok/s", "time to patch", "patches/hour", "drafts accepted",
+)  # fmt: skip
+_STOP_HEAD = ("attempts that met", *(title for title, _ in _STOPS))
+
+
+def _scope(run: RunRecord) -> str:
+    tasks = len({key.task for key in run.plan})
+    seeds = len({(key.seed, key.repeat) for key in run.plan})
+    modes = ", ".join(dict.fromkeys(key.mode for key in run.plan))
+    return f"{modes}: {_count(tasks, 'task')} x {_count(seeds, 'seed')}, {run.order} order"
+
+
+def _delivery(one: ModeSummary, everyone: Sequence[ModeSummary]) -> list[str]:
+    return [
+        _name(one, everyone),
+        f"{one.counted}" if one.counted == one.planned else f"{one.counted} of {one.planned}",
+        f"{one.delivered}/{one.counted}" if one.counted else _NONE,
+        f"{one.checks_passed}/{one.checks_total}" if one.counted else _NONE,
+        _number(one.tokens_per_second),
+        _number(one.seconds_to_patch, " s"),
+        _number(one.patches_per_hour),
+        _NONE if one.acceptance_rate is None else f"{one.accepted}/{one.drafted} ({one.acceptance_rate:.0%})",
+    ]
+
+
+def _stops(one: ModeSummary, everyone: Sequence[ModeSummary]) -> list[str]:
+    return [_name(one, everyone), *(str(one.met(*endings)) for _, endings in _STOPS)]
+
+
+def _name(one: ModeSummary, everyone: Sequence[ModeSummary]) -> str:
+    budgets = {other.response_tokens for other in everyone}
+    return one.mode if len(budgets) == 1 else f"{one.mode} at {one.response_tokens}"
+
+
+def _notes(run: RunRecord, records: Sequence[AttemptRecord], summaries: Sequence[ModeSummary]) -> list[str]:
+    notes = []
+    if any(record.server is not None and record.server.demo for record in records):
+        notes.append("The embedded demo model is a fixture: its scores say nothing about coding ability or about MTP.")
+    if run.patches is not None:
+        notes.append("Submissions were made elsewhere: no speed, no task clock.")
+    for one in summaries:
+        left_out = [f"{one.faulted} ended by a fault that is not the model's"] if one.faulted else []
+        left_out += [f"{one.partial} not judged by all ten checks"] if one.partial else []
+        if left_out:
+            notes.append(f"{one.mode}: not counted: {', '.join(left_out)}.")
+        if one.contradicted:
+            notes.append(f"{one.mode}: {one.contradicted} attempts ran on a server that was NOT in this mode.")
+    notes.append(f"Records: {run.run_id}. All attempts count in patches/hour, whatever stopped them.")
+    return notes
+
+
+def _matrix_lines(matrix: TaskMatrix, markdown: bool) -> list[str]:
+    head = (matrix.task, *matrix.labels)
+    rows = [
+        (f"{check} (beyond)" if beyond else check, *(_MARKS[outcome] for outcome in outcomes))
+        for check, beyond, outcomes in matrix.rows
+    ]
+    total = ("total", *matrix.totals)
+    return (markdown_table if markdown else text_table)(head, [*rows, total])
+
+
+def _number(value: float | None, unit: str = "") -> str:
+    return _NONE if value is None else f"{value:.1f}{unit}"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" + ("" if number == 1 else "s")
