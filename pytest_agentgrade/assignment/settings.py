@@ -86,7 +86,7 @@ class Settings(_Model):
     turns: int = Field(100, ge=1)
     """Requests an agent may make in one attempt."""
     agent: Literal["toolloop"] = "toolloop"
-    sampling: Sampling = Field(default_factory=lambda: Sampling())
+    sampling: Sampling = Field(default_factory=lambda: Sampling.model_validate({}))
     order: Literal["balanced", "blocked"] = "balanced"
     tasks: list[str] | None = None
     """Names of the tasks to run; all when not given."""
@@ -194,6 +194,6 @@ def _settings_error(error: ValidationError, sources: Mapping[str, str]) -> Setti
     where = [str(part) for part in first["loc"]]
     source = sources.get(where[0], DEFAULT_SOURCE)
     if first["type"] == "extra_forbidden":
-        known = {"sampling": Sampling, "modes": ModeSettings}[where[0]].model_fields
+        known = (Sampling if where[0] == "sampling" else ModeSettings).model_fields
         return SettingsError(f"{source}: unknown key {'.'.join(where)!r}", suggest(where[-1], known))
     return SettingsError(f"{source}: {'.'.join(where)} = {first['input']!r} cannot be used", first["msg"])

@@ -176,7 +176,8 @@ def _write_bytes(path: Path, data: bytes) -> None:
             os.fsync(stream.fileno())
         Path(temporary).replace(path)
     except OSError as error:
-        raise HostError(f"cannot write {path}: {error}", "free some disk space or choose another --agent-run-dir") from error
+        remedy = "free some disk space or choose another --agent-run-dir"
+        raise HostError(f"cannot write {path}: {error}", remedy) from error
 
 
 def _read_model(path: Path, model: type[_M]) -> _M | None:

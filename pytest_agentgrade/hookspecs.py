@@ -1,0 +1,32 @@
+"""Hooks that other plugins may implement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_agentgrade.records.model import AttemptRecord, RunRecord
+
+
+@pytest.hookspec
+def pytest_agentgrade_attempt_finished(record: AttemptRecord) -> None:
+    """Called when an attempt's submission is stored, before it is judged.
+
+    Example::
+
+        def pytest_agentgrade_attempt_finished(record):
+            print(record.key.label, record.agent.clock_seconds)
+    """
+
+
+@pytest.hookspec
+def pytest_agentgrade_run_finished(run: RunRecord, records: list[AttemptRecord]) -> None:
+    """Called once at the end of a run, on the controller, with all records.
+
+    Example::
+
+        def pytest_agentgrade_run_finished(run, records):
+            print(run.run_id, sum(record.delivers for record in records))
+    """

@@ -1,0 +1,90 @@
+"""The command line: options, and how they become the top layer of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from pytest_agentgrade.assignment.settings import Layer, Resolved, read_file_layer, resolve
+from pytest_agentgrade.errors import SettingsError
+
+
+class _Option(NamedTuple):
+    flag: str
+    field: str
+    read: Callable[[str], Any]
+    metavar: str
+    help: str
+
+
+def _integers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+def _names(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+_OPTIONS = (
+    _Option("--agent-model", "model", str, "GGUF", "model file (default: the embedded demo model)"),
+    _Option("--agent-server", "server", str, "SERVER", "embedded, path of a llama-server binary, or URL"),
+    _Option("--agent-task", "tasks", _names, "TASK,...", "tasks to run (default: all)"),
+    _Option("--agent-seed", "seeds", _integers, "N,...", "seeds (default: 4242,8675309)"),
+    _Option("--agent-repeat", "repeats", int, "N", "attempts for each task, mode and seed (default: 1)"),
+    _Option("--agent-response-tokens", "response_tokens", _integers, "N,...", "token cap of a response (8192)"),
+    _Option("--agent-task-seconds", "task_seconds", float, "S", "task clock in seconds (480)"),
+    _Option("--agent-context", "context", int, "N", "context size in tokens (32768)"),
+    _Option("--agent-order", "order", str, "ORDER", "balanced (default) or blocked"),
+    _Option("--agent-server-restart", "server_restart", str, "WHEN", "attempt (default) or mode"),
+    _Option("--agent-run-dir", "run_dir", str, "DIR", "folder of this run's records; an existing run is resumed"),
+    _Option("--agent-exit", "exit", str, "POLICY", "pytest (default), or measure: 0 when all attempts were graded"),
+    _Option("--agent-runtime", "runtime", str, "NAME", "container runtime, for example runsc"),
+    _Option("--agent-image", "image", str, "IMAGE", "sandbox image in place of the one built here"),
+)
+"""Options that set one field of the settings each."""
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Register ``--agent-*``; values stay plain text so that they travel to xdist workers."""
+    group = parser.getgroup("agentgrade", "grade coding agents, mode by mode")
+    group.addoption("--agent-mode", metavar="MODE,...", help="run and grade these modes, for example baseline,mtp")
+    group.addoption("--agent-patches", metavar="DIR", help="grade patches made elsewhere: DIR/TASK.patch; no model needed")
+    for option in _OPTIONS:
+        group.addoption(option.flag, dest=_dest(option), metavar=option.metavar, help=option.help)
+
+
+def is_active(config: pytest.Config) -> bool:
+    """Whether this pytest run grades anything."""
+    return config.getoption("agent_mode") is not None or config.getoption("agent_patches") is not None
+
+
+def mode_names(config: pytest.Config) -> list[str]:
+    """Modes asked for, in order; a grading of patches without ``--agent-mode`` is a mode called ``patches``."""
+    given = config.getoption("agent_mode")
+    return ["patches"] if given is None else _names(given)
+
+
+def resolve_options(config: pytest.Config) -> Resolved:
+    """Settings of this run: defaults, file in rootdir, command line. SettingsError says what is wrong."""
+    return resolve([read_file_layer(Path(config.rootpath)), _command_line(config)])
+
+
+def _command_line(config: pytest.Config) -> Layer:
+    values, sources = {}, {}
+    for option in _OPTIONS:
+        text = config.getoption(_dest(option))
+        if text is None:
+            continue
+        try:
+            values[option.field] = option.read(text)
+        except ValueError as error:
+            raise SettingsError(f"{option.flag}={text} cannot be read: {error}", f"write {option.metavar}") from error
+        sources[option.field] = option.flag
+    return Layer("command line", values, sources)
+
+
+def _dest(option: _Option) -> str:
+    return f"agent_{option.field}"
