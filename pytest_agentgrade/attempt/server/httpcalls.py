@@ -1,0 +1,65 @@
+"""Small blocking HTTP calls to a model server: JSON in, JSON out, never through a proxy for loopback addresses."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+from urllib.parse import urlsplit
+
+from pytest_agentgrade.errors import ServerError
+from pytest_agentgrade.escaping import escape_bytes
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_MOST_BYTES = 16_000_000
+
+
+class Unanswered(ServerError):
+    """No usable answer: no connection, an error status (then ``status`` is set), or not the JSON that was expected."""
+
+    def __init__(self, message: str, hint: str = "", status: int | None = None) -> None:
+        super().__init__(message, hint)
+        self.status = status
+
+
+def get_text(url: str, path: str, timeout: float = 10.0) -> str:
+    """The body of ``url + path``; raises Unanswered."""
+    return _call(url, path, None, timeout).decode("utf-8", "replace")
+
+
+def get_json(url: str, path: str, timeout: float = 10.0) -> Any:
+    """The JSON value at ``url + path``; raises Unanswered."""
+    return _decode(_call(url, path, None, timeout), path)
+
+
+def post_json(url: str, path: str, body: object, timeout: float = 60.0) -> Any:
+    """Post ``body`` as JSON and return the JSON answer; raises Unanswered."""
+    return _decode(_call(url, path, json.dumps(body).encode("ascii"), timeout), path)
+
+
+def _call(url: str, path: str, body: bytes | None, timeout: float) -> bytes:
+    request = urllib.request.Request(url + path, body, {"Content-Type": "application/json"})
+    try:
+        with _opener(url).open(request, timeout=timeout) as response:
+            answer: bytes = response.read(_MOST_BYTES)
+            return answer
+    except urllib.error.HTTPError as error:
+        with error:
+            text = escape_bytes(error.read(2_000), 500)
+        raise Unanswered(f"{url}{path} answered status {error.code}: {text}", status=error.code) from error
+    except (OSError, ValueError) as error:
+        raise Unanswered(f"{url}{path} does not answer: {error}") from error
+
+
+def _opener(url: str) -> urllib.request.OpenerDirector:
+    if urlsplit(url).hostname in _LOOPBACK:
+        return urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    return urllib.request.build_opener()
+
+
+def _decode(body: bytes, path: str) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        raise Unanswered(f"{path} answered no JSON: {escape_bytes(body, 200)}") from error

@@ -1,0 +1,171 @@
+"""Launch a mode's server, wait until it is ready, and stop it whatever happens."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from pytest_agentgrade.assignment.mode import Mode
+from pytest_agentgrade.attempt.server.command import ServerCommand, model_sha256, server_command
+from pytest_agentgrade.attempt.server.config import ServerConfig, ServerInfo, ServerKind
+from pytest_agentgrade.attempt.server.process import WatchedProcess, log_tail
+from pytest_agentgrade.attempt.server.running import RunningServer, answers, read_props, slots_speculative
+from pytest_agentgrade.errors import HostError
+from pytest_agentgrade.escaping import escape
+
+_VOLATILE_PROPS = frozenset({"media_marker", "is_sleeping", "model_path", "model_alias"})
+"""Entries of ``/props`` that differ between two starts of the same server, or only name a place."""
+_PORT_TAKEN = "couldn't bind HTTP server socket"
+
+
+@contextmanager
+def launch(
+    mode: Mode,
+    config: ServerConfig,
+    *,
+    log_path: Path,
+    lock_dir: Path,
+    device: str = "0",
+    watch: Callable[[int], None] | None = None,
+) -> Iterator[RunningServer]:
+    """Serve ``mode``: SettingsError for what cannot work, HostError for a server that does not come up.
+
+    One launched server at a time for each ``device`` (and one user at a time for each URL) among all processes that
+    share ``lock_dir``. ``watch`` gets the process id as soon as there is one. The server's output goes to
+    ``log_path``. Whatever ends this block, or this process, ends the server.
+    """
+    command = server_command(mode, config)
+    with _held(lock_dir, _lock_name(command, device), config.lock_timeout):
+        if command.kind is ServerKind.URL:
+            yield _connect(command, config)
+            return
+        process, url = _start(command, config, log_path, watch)
+        try:
+            yield _describe(command, url, process)
+        finally:
+            process.stop()
+
+
+@contextmanager
+def _held(lock_dir: Path, name: str, timeout: float) -> Iterator[None]:
+    lock_dir.mkdir(parents=True, exist_ok=True)
+    path = lock_dir / name
+    lock = FileLock(path, timeout=timeout)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        hint = "wait for the other run, or give this one another device"
+        raise HostError(f"another run has held {path} for more than {timeout:.0f} s", hint) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _lock_name(command: ServerCommand, device: str) -> str:
+    resource = command.url or f"device {device}"
+    return f"server-{hashlib.sha256(resource.encode()).hexdigest()[:12]}.lock"
+
+
+def _connect(command: ServerCommand, config: ServerConfig) -> RunningServer:
+    deadline = time.monotonic() + config.start_timeout
+    while not answers(command.url):
+        if time.monotonic() > deadline:
+            hint = "start it, or check the URL"
+            raise HostError(f"no server answers at {command.url} within {config.start_timeout:.0f} s", hint)
+        time.sleep(0.25)
+    return _describe(command, command.url, None)
+
+
+def _start(
+    command: ServerCommand, config: ServerConfig, log_path: Path, watch: Callable[[int], None] | None
+) -> tuple[WatchedProcess, str]:
+    """Start and wait; once more with another port when somebody else took the first one in between."""
+    log_path.parent.mkdir(parents=True, exist_ok=True)
+    for last_try in (False, True):
+        log_path.unlink(missing_ok=True)
+        port = _free_port()
+        process = WatchedProcess(command.launched_at(port), log_path, _environment(config))
+        url = f"http://127.0.0.1:{port}"
+        try:
+            if watch is not None:
+                watch(process.pid)
+            if _wait_ready(process, url, config.start_timeout):
+                return process, url
+            if last_try or _PORT_TAKEN not in log_tail(log_path, 50):
+                raise _did_not_start(process, command)
+        except BaseException:
+            process.stop()
+            raise
+    raise AssertionError("unreachable")
+
+
+def _wait_ready(process: WatchedProcess, url: str, timeout: float) -> bool:
+    """True when the server is ready, False when its process ended; HostError when neither happens in time."""
+    deadline = time.monotonic() + timeout
+    pause = 0.02
+    while not process.ended.wait(pause):
+        if answers(url):
+            # An answer may come from another server that took the port: then ours has ended, or is about to.
+            return not process.ended.wait(0.02)
+        if time.monotonic() > deadline:
+            tail = process.log_tail()
+            raise HostError(f"the server was not ready within {timeout:.0f} s; its last lines:\n{tail}")
+        pause = min(pause * 1.5, 0.25)
+    return False
+
+
+def _did_not_start(process: WatchedProcess, command: ServerCommand) -> HostError:
+    status = process.exit_status() or 0
+    how = f"was killed by signal {-status}" if status < 0 else f"ended with exit code {status}"
+    return HostError(f"the server {command.argv[0]} {how} before it was ready; its last lines:\n{process.log_tail()}")
+
+
+def _describe(command: ServerCommand, url: str, process: WatchedProcess | None) -> RunningServer:
+    props = read_props(url)
+    info = ServerInfo(
+        kind=command.kind,
+        build=command.build or escape(str(props.get("build_info", "")), 200),
+        argv=command.launched_at(int(url.rsplit(":", 1)[1])) if process is not None else (),
+        omitted=command.omitted,
+        model_path=str(command.model) if command.model else escape(str(props.get("model_path", "")), 500),
+        model_sha256=model_sha256(command.model) if command.model else "",
+        context=_context(props),
+        props_digest=_props_digest(props),
+        speculative=slots_speculative(url),
+    )
+    return RunningServer(url, info, props, process)
+
+
+def _context(props: dict[str, Any]) -> int | None:
+    settings = props.get("default_generation_settings")
+    value = settings.get("n_ctx") if isinstance(settings, dict) else None
+    return value if isinstance(value, int) else None
+
+
+def _props_digest(props: dict[str, Any]) -> str:
+    if not props:
+        return ""
+    steady = {name: value for name, value in props.items() if name not in _VOLATILE_PROPS}
+    return hashlib.sha256(json.dumps(steady, sort_keys=True).encode()).hexdigest()
+
+
+def _environment(config: ServerConfig) -> dict[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("LLAMA_ARG_")}
+    return inherited | dict(config.env)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

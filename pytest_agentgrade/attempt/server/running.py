@@ -1,0 +1,112 @@
+"""A server that is ready, and what one can ask it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pytest_agentgrade.attempt.server import httpcalls
+from pytest_agentgrade.attempt.server.config import DraftCounters, ServerInfo
+from pytest_agentgrade.attempt.server.process import WatchedProcess
+from pytest_agentgrade.errors import ServerError
+
+_METRIC = re.compile(
+    r"^llamacpp:spec_decode_num_(draft_tokens|accepted_tokens|drafts)_total ([0-9.e+]+)$", re.MULTILINE
+)
+
+
+class RunningServer:
+    """One ready server; valid inside the ``with launch(...)`` block that made it."""
+
+    def __init__(self, url: str, info: ServerInfo, props: dict[str, Any], process: WatchedProcess | None) -> None:
+        self.url = url
+        """``http://host:port``, without ``/v1``."""
+        self.info = info
+        self._props = props
+        self._process = process
+        self._peak_rss: int | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the launched process; None for a URL."""
+        return self._process.pid if self._process is not None else None
+
+    @property
+    def supports_tools(self) -> bool | None:
+        """Whether the chat template knows tools; None when the server does not say."""
+        value = (self._props.get("chat_template_caps") or {}).get("supports_tools")
+        return value if isinstance(value, bool) else None
+
+    def alive(self) -> bool:
+        """Whether the process runs; for a URL, whether it answers."""
+        if self._process is not None:
+            return not self._process.ended.is_set()
+        return answers(self.url)
+
+    def exit_status(self) -> int | None:
+        """None while it runs (and for a URL); its exit code, or minus the number of the signal that killed it."""
+        return self._process.exit_status() if self._process is not None else None
+
+    def peak_rss_bytes(self) -> int | None:
+        """Largest resident memory seen; stays readable when the process is gone. None for a URL."""
+        now = self._process.peak_rss_bytes() if self._process is not None else None
+        if now is not None:
+            self._peak_rss = now
+        return self._peak_rss
+
+    def speculating(self) -> bool | None:
+        """What ``/slots`` says; None when it does not say."""
+        return slots_speculative(self.url)
+
+    def metrics(self) -> DraftCounters | None:
+        """Draft totals since the start; None when the server does not count them."""
+        try:
+            text = httpcalls.get_text(self.url, "/metrics")
+        except httpcalls.Unanswered:
+            return None
+        found = {name: int(float(value)) for name, value in _METRIC.findall(text)}
+        if len(found) != len(DraftCounters._fields):
+            return None
+        return DraftCounters(found["draft_tokens"], found["accepted_tokens"], found["drafts"])
+
+    def tokenize(self, text: str) -> int:
+        """How many tokens ``text`` is for this model; ServerError when the server cannot say."""
+        answer = httpcalls.post_json(self.url, "/tokenize", {"content": text, "add_special": False})
+        tokens = answer.get("tokens") if isinstance(answer, dict) else None
+        if not isinstance(tokens, list):
+            raise ServerError(f"{self.url}/tokenize did not answer with tokens")
+        return len(tokens)
+
+    def log_tail(self, lines: int = 15) -> str:
+        """The last lines the server wrote, escaped; empty for a URL."""
+        return self._process.log_tail(lines) if self._process is not None else ""
+
+
+def answers(url: str, timeout: float = 3.0) -> bool:
+    """Whether a server is there and ready (a server that knows no ``/health`` page counts as ready)."""
+    try:
+        httpcalls.get_text(url, "/health", timeout)
+    except httpcalls.Unanswered as error:
+        return error.status == 404
+    return True
+
+
+def read_props(url: str) -> dict[str, Any]:
+    """``/props``; empty when there is no such page."""
+    try:
+        props = httpcalls.get_json(url, "/props")
+    except httpcalls.Unanswered:
+        return {}
+    return props if isinstance(props, dict) else {}
+
+
+def slots_speculative(url: str) -> bool | None:
+    """Whether any slot speculates; None when ``/slots`` is missing or silent about it."""
+    try:
+        slots = httpcalls.get_json(url, "/slots")
+    except httpcalls.Unanswered:
+        return None
+    if not isinstance(slots, list):
+        return None
+    said = [slot["speculative"] for slot in slots if isinstance(slot, dict) and "speculative" in slot]
+    return any(said) if said else None
