@@ -1,0 +1,64 @@
+"""The connection to the Docker engine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import docker
+from docker.errors import DockerException
+from docker.utils import version_lt
+
+from pytest_agentgrade.errors import EngineUnavailable
+
+MINIMUM_API = "1.41"
+"""Docker Engine 20.10."""
+_CALL_SECONDS = 60
+_POOL = 32
+_DEFAULT_SOCKET = Path("/var/run/docker.sock")
+
+
+def connect() -> docker.DockerClient:
+    """A client of the engine that ``DOCKER_HOST`` or the current Docker context names, else of the local one.
+
+    The caller closes it. Raises EngineUnavailable, whose hint says what to do on this machine.
+    """
+    try:
+        client = docker.from_env(timeout=_CALL_SECONDS, max_pool_size=_POOL, environment=_environment())
+    except DockerException as error:
+        raise EngineUnavailable(f"no Docker engine answers: {_first_line(error)}", remedy(error)) from error
+    version = str(client.api.api_version)
+    if version_lt(version, MINIMUM_API):
+        client.close()
+        raise EngineUnavailable(
+            f"the Docker engine speaks API {version}, {MINIMUM_API} is needed", "install Docker Engine 20.10 or newer"
+        )
+    return client
+
+
+def remedy(error: BaseException) -> str:
+    """What the user can do about an engine that does not answer."""
+    text = str(error).lower()
+    if "permission denied" in text:
+        return "add yourself to the group `docker` (`sudo usermod -aG docker $USER`, then log in again)"
+    if os.environ.get("DOCKER_HOST"):
+        return f"DOCKER_HOST is {os.environ['DOCKER_HOST']!r}: start that engine or unset the variable"
+    if _DEFAULT_SOCKET.exists():
+        return "start the engine (`sudo systemctl start docker`, or `agentgrade setup` as root)"
+    return "install Docker Engine 20.10 or newer (`agentgrade setup` as root does it on Debian and Ubuntu)"
+
+
+def _environment() -> dict[str, Any]:
+    """The process environment, with the current Docker context's address where nothing else names one."""
+    environment: dict[str, Any] = dict(os.environ)
+    if environment.get("DOCKER_HOST") or _DEFAULT_SOCKET.exists():
+        return environment
+    context = docker.ContextAPI.get_current_context()
+    if context is not None and context.Host:
+        environment["DOCKER_HOST"] = context.Host
+    return environment
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

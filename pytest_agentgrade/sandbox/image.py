@@ -1,0 +1,233 @@
+"""The sandbox image: built from this machine's own Python and tools, or one that the user names."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import docker
+import requests
+from docker.errors import DockerException, ImageNotFound
+from filelock import FileLock
+
+from pytest_agentgrade.errors import HostError, SettingsError
+from pytest_agentgrade.escaping import escape
+from pytest_agentgrade.sandbox import recipe
+from pytest_agentgrade.sandbox.container import MEGABYTE, Container, ContainerSpec, OutputFlood, Tmpfs
+from pytest_agentgrade.sandbox.owner import Owner
+from pytest_agentgrade.sandbox.recipe import Part, Recipe
+
+REPOSITORY = "agentgrade-sandbox"
+_EPOCH = 1_577_836_800
+"""2020-01-01: the time stamp of every file in the image."""
+_LABEL = "agentgrade.python"
+_CHECK_SECONDS = 60.0
+_SMOKE = """
+import sys, sqlite3, json, decimal, threading, unittest, ctypes, zlib, asyncio, csv, tempfile
+sqlite3.connect(':memory:').execute('select 1')
+print('%d.%d.%d' % sys.version_info[:3])
+"""
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image that is on the engine and was seen to work."""
+
+    tag: str
+    """What to name in a :class:`ContainerSpec`."""
+    id: str
+    """``sha256:...``, for records."""
+    python: str
+    """Version of its ``python3``, such as ``3.11.7``."""
+
+
+def ensure_image(
+    client: docker.DockerClient, reference: str | None = None, *, log: Callable[[str], None] = print
+) -> Image:
+    """The image to run agents and candidates in, made or pulled if it is not there yet.
+
+    ``reference`` is an image the user gave (with ``python3``, ``sh``, ``tar`` and ``find`` in it). Without one, an
+    image named after its content is built in about 15 s. Raises HostError, SettingsError for a bad ``reference``.
+    """
+    if reference is not None:
+        return _given_image(client, reference, log)
+    drawn = recipe.draw_up()
+    tag = f"{REPOSITORY}:{drawn.digest()[:16]}"
+    found = _find(client, tag)
+    if found is not None:
+        return found
+    with FileLock(Path(tempfile.gettempdir(), f"{REPOSITORY}-{os.getuid()}.lock"), timeout=600):
+        found = _find(client, tag)  # another process may have built it in the meantime
+        return found or _build(client, drawn, tag, log)
+
+
+def image_tag() -> str:
+    """The name of the image that :func:`ensure_image` makes from this machine."""
+    return f"{REPOSITORY}:{recipe.draw_up().digest()[:16]}"
+
+
+def _find(client: docker.DockerClient, tag: str) -> Image | None:
+    api: Any = client.api
+    try:
+        details = api.inspect_image(tag)
+    except ImageNotFound:
+        return None
+    except (DockerException, requests.RequestException) as error:
+        raise HostError(f"cannot look for image {tag}: {error}") from error
+    python = (details["Config"].get("Labels") or {}).get(_LABEL)
+    return Image(tag, details["Id"], python) if python else None
+
+
+def _given_image(client: docker.DockerClient, reference: str, log: Callable[[str], None]) -> Image:
+    api: Any = client.api
+    try:
+        details = api.inspect_image(reference)
+    except ImageNotFound:
+        log(f"pulling {reference}")
+        details = _pull(client, reference)
+    except DockerException as error:
+        raise HostError(f"cannot look for image {reference!r}: {error}") from error
+    try:
+        python = _try_out(client, details["Id"], git=False)
+    except HostError as error:
+        hint = "give an image with python3, sh, tar and find on its PATH, e.g. python:3.12-slim"
+        raise SettingsError(f"image {reference!r} cannot be used: {error.message}", hint) from error
+    return Image(reference, details["Id"], python)
+
+
+def _pull(client: docker.DockerClient, reference: str) -> Any:
+    try:
+        client.images.pull(reference) if ":" in reference else client.images.pull(reference, tag="latest")
+        api: Any = client.api
+        return api.inspect_image(reference)
+    except (DockerException, requests.RequestException) as error:
+        hint = "check the name, or leave the setting out to have an image made on this machine"
+        raise SettingsError(f"cannot pull image {reference!r}: {str(error).splitlines()[0]}", hint) from error
+
+
+def _build(client: docker.DockerClient, drawn: Recipe, tag: str, log: Callable[[str], None]) -> Image:
+    started = time.monotonic()
+    python = "{}.{}.{}".format(*sys.version_info)
+    log(f"building the sandbox image {tag} from Python {python} and this machine's tools")
+    api: Any = client.api
+    with _packed(drawn) as archive:
+        size = archive.stat().st_size
+        changes = [*recipe.CHANGES, f"LABEL {_LABEL}={python}"]
+        try:
+            trial = f"{tag.split(':')[1]}-new"
+            api.import_image_from_file(str(archive), repository=REPOSITORY, tag=trial, changes=changes)
+            made = api.inspect_image(f"{tag}-new")["Id"]
+        except (DockerException, requests.RequestException) as error:
+            raise HostError(f"the engine cannot import the sandbox image: {error}", "is its disk full?") from error
+    try:
+        # The final name is given only to an image that was seen to work.
+        seen = _try_out(client, made, git=True)
+        if seen != python:
+            raise HostError(f"the image runs Python {seen} instead of {python}")
+        api.tag(made, REPOSITORY, tag.split(":")[1])
+    finally:
+        api.remove_image(f"{tag}-new", force=True)
+    log(f"sandbox image ready: {size / 1e6:.0f} MB, {time.monotonic() - started:.0f} s")
+    return Image(tag, made, python)
+
+
+def _try_out(client: docker.DockerClient, image_id: str, *, git: bool) -> str:
+    """Run it as we always do; returns the version of its Python. Raises HostError."""
+    script = 'python3 -I -B -c "$1" && tar --version >/dev/null && find / -maxdepth 0 >/dev/null'
+    script += " && git --version >/dev/null && git init -q /scratch/try" if git else ""
+    spec = ContainerSpec(
+        image=image_id,
+        command=("sh", "-c", script, "sh", _SMOKE),
+        role="image-check",
+        tmpfs=(Tmpfs("/tmp", 4 * MEGABYTE), Tmpfs("/scratch", 4 * MEGABYTE)),
+        max_output_bytes=MEGABYTE,
+    )
+    output = b""
+    with Container.start(client, spec, Owner.current(), "image") as container:
+        try:
+            while chunk := container.receive(_CHECK_SECONDS):
+                output += chunk
+        except (TimeoutError, OutputFlood) as error:
+            raise HostError(f"trying it out failed: {error}") from error
+        container.wait(_CHECK_SECONDS)
+        end = container.end()
+        if end.exit_code != 0:
+            said = escape(container.stderr.decode("utf-8", "replace"), 300)
+            raise HostError(f"trying it out ended with code {end.exit_code}: {end.host_error or said}")
+    return output.decode("ascii", "replace").strip()
+
+
+@contextmanager
+def _packed(drawn: Recipe) -> Iterator[Path]:
+    """The image as a tar file in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="agentgrade-image-") as folder:
+        archive = Path(folder, "image.tar")
+        with tarfile.open(archive, "w", format=tarfile.GNU_FORMAT) as tar:
+            for name, mode in recipe.FOLDERS.items():
+                _add_folder(tar, name, mode)
+            for name, text in recipe.FILES.items():
+                _add_file(tar, name, text.encode(), 0o644)
+            for link, to in (*recipe.LINKS.items(), *((str(where), to) for where, to in drawn.links)):
+                _add_link(tar, link, to)
+            for part in (*drawn.parts, *recipe.shared_libraries(drawn.parts)):
+                mode = 0o755 if os.access(part.source, os.X_OK) else 0o644
+                _add_file(tar, str(part.target), part.source.read_bytes(), mode)
+            for target, data in _bytecode(drawn.parts, Path(folder)):
+                _add_file(tar, str(target), data, 0o644)
+        yield archive
+
+
+def _bytecode(parts: tuple[Part, ...], folder: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
+    """Compiled modules. A read-only container would compile the standard library anew in every start.
+
+    "Unchecked": Python takes them as they are, without a look at the source's time stamp.
+    """
+    staged = folder / "stdlib"
+    for part in parts:
+        if part.target.suffix == ".py":
+            copy = staged / part.target.relative_to("/")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(part.source.read_bytes())
+    program = (
+        "import compileall, py_compile, sys; "
+        "compileall.compile_dir(sys.argv[1], quiet=2, workers=2, stripdir=sys.argv[1], prependdir='/', "
+        "invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)"
+    )
+    subprocess.run([sys.executable, "-I", "-c", program, str(staged)], check=True)
+    for compiled in sorted(staged.rglob("*.pyc")):
+        yield PurePosixPath("/", compiled.relative_to(staged)), compiled.read_bytes()
+
+
+def _member(name: str, kind: bytes, mode: int) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name.lstrip("/"))
+    member.type, member.mode, member.mtime = kind, mode, _EPOCH
+    return member
+
+
+def _add_folder(tar: tarfile.TarFile, name: str, mode: int) -> None:
+    member = _member(name, tarfile.DIRTYPE, mode)
+    if name in ("/work", "/scratch"):
+        member.uid = member.gid = 65532
+    tar.addfile(member)
+
+
+def _add_link(tar: tarfile.TarFile, name: str, to: str) -> None:
+    member = _member(name, tarfile.SYMTYPE, 0o777)
+    member.linkname = to
+    tar.addfile(member)
+
+
+def _add_file(tar: tarfile.TarFile, name: str, data: bytes, mode: int) -> None:
+    member = _member(name, tarfile.REGTYPE, mode)
+    member.size = len(data)
+    tar.addfile(member, io.BytesIO(data))

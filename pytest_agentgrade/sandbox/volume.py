@@ -1,0 +1,208 @@
+"""The agent's workspace: a memory volume of limited size, held by a sidecar that never runs the agent's code."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Self
+
+import docker
+import requests
+from docker.errors import APIError, DockerException
+
+from pytest_agentgrade.errors import HostError
+from pytest_agentgrade.sandbox.container import MEGABYTE, USER, Container, ContainerSpec, VolumeMount
+from pytest_agentgrade.sandbox.owner import Owner, labels
+from pytest_agentgrade.sandbox.stream import STDOUT, FramedStream
+
+WORKDIR = "/work"
+_SIDECAR_EXTRA = 64 * MEGABYTE
+_STEP_SECONDS = 30.0
+"""Silence after which the sidecar counts as stuck."""
+
+
+class WorkspaceVolume:
+    """A tmpfs volume that agent containers mount by :attr:`name` at ``/work``.
+
+    The engine keeps the bytes while at least one container has the volume mounted; that is the sidecar.
+    """
+
+    def __init__(
+        self,
+        client: docker.DockerClient,
+        image: str,
+        owner: Owner,
+        run_id: str,
+        *,
+        size: int = 256 * MEGABYTE,
+        inodes: int = 20_000,
+        runtime: str | None = None,
+    ) -> None:
+        """``size`` in bytes. Nothing is created before the context is entered."""
+        self._client = client
+        self._api: Any = client.api
+        self._image = image
+        self._owner = owner
+        self._run_id = run_id
+        self._size = size
+        self._inodes = inodes
+        self._runtime = runtime
+        self._name: str | None = None
+        self._sidecar: Container | None = None
+
+    @property
+    def name(self) -> str:
+        """The volume's name on the engine. Raises HostError outside the context."""
+        if self._name is None:
+            raise HostError("the workspace volume is not open")
+        return self._name
+
+    def mount(self) -> VolumeMount:
+        """What an agent's :class:`ContainerSpec` lists among its volumes."""
+        return VolumeMount(self.name, WORKDIR)
+
+    def write_tar(self, data: bytes) -> None:
+        """Unpack a tar archive into it. Raises HostError, also when the volume is too small."""
+        with self._exec(("tar", "-x", "--no-same-owner", "-p", "-C", WORKDIR)) as running:
+            running.feed(data)
+            for _ in running.output():
+                pass
+
+    def read_tar(self) -> Iterator[bytes]:
+        """Everything in it as a GNU tar stream, without the top-level ``.git``. Raises HostError.
+
+        tar leaves sockets out silently: ask :meth:`special_files` as well.
+        """
+        command = ("tar", "-c", "--format=gnu", "--exclude=./.git", "--anchored", "-C", WORKDIR, ".")
+        with self._exec(command) as running:
+            yield from running.output()
+
+    def special_files(self, limit: int = 100) -> tuple[tuple[str, bytes], ...]:
+        """(find's type letter, raw relative path) of what is neither file nor folder, at most ``limit`` of them.
+
+        Letters: ``l`` link, ``p`` fifo, ``s`` socket, ``b`` and ``c`` devices. The top-level ``.git`` is left out.
+        """
+        script = (
+            f"find {WORKDIR} -xdev -path {WORKDIR}/.git -prune -o ! -type f ! -type d -printf '%y%P\\0'"
+            f" | head -z -n {int(limit)}"
+        )
+        with self._exec(("sh", "-c", script)) as running:
+            listing = b"".join(running.output())
+        return tuple((chr(entry[0]), entry[1:]) for entry in listing.split(b"\0") if entry)
+
+    def __enter__(self) -> Self:
+        try:
+            self._name = self._api.create_volume(
+                driver="local", driver_opts=self._options(), labels=labels(self._owner, self._run_id, "workspace")
+            )["Name"]
+            self._sidecar = Container.start(self._client, self._sidecar_spec(), self._owner, self._run_id)
+        except (DockerException, requests.RequestException) as error:
+            self._remove()
+            raise HostError(f"the engine cannot create a workspace volume: {error}") from error
+        except BaseException:
+            self._remove()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._remove()
+
+    def _options(self) -> dict[str, str]:
+        uid, gid = USER.split(":")
+        sizes = f"size={self._size},nr_inodes={self._inodes}"
+        return {"type": "tmpfs", "device": "tmpfs", "o": f"{sizes},uid={uid},gid={gid},mode=0755,nosuid,nodev"}
+
+    def _sidecar_spec(self) -> ContainerSpec:
+        return ContainerSpec(
+            image=self._image,
+            command=("sleep", "infinity"),
+            role="workspace-sidecar",
+            memory_bytes=self._size + _SIDECAR_EXTRA,
+            volumes=(self.mount(),),
+            runtime=self._runtime,
+        )
+
+    def _exec(self, command: tuple[str, ...]) -> _Exec:
+        if self._sidecar is None:
+            raise HostError("the workspace volume is not open")
+        return _Exec(self._api, self._sidecar.id, command)
+
+    def _remove(self) -> None:
+        if self._sidecar is not None:
+            self._sidecar.remove()
+            self._sidecar = None
+        if self._name is not None:
+            _remove_volume(self._api, self._name)
+            self._name = None
+
+
+class _Exec:
+    """One command in the sidecar, as a context manager; leaving it normally checks the exit code."""
+
+    def __init__(self, api: Any, container_id: str, command: tuple[str, ...]) -> None:
+        self._api = api
+        self._shown = shlex.join(command)
+        self._errors = b""
+        try:
+            self._id = api.exec_create(container_id, list(command), stdin=True)["Id"]
+            self._stream = FramedStream(api.exec_start(self._id, socket=True))
+        except (DockerException, requests.RequestException) as error:
+            raise HostError(f"cannot run `{self._shown}` in the workspace's sidecar: {error}") from error
+
+    def feed(self, data: bytes) -> None:
+        """Send all input and its end; a command that stops reading is explained by its exit code."""
+        try:
+            self._stream.send(data, _STEP_SECONDS)
+        except (BrokenPipeError, ConnectionResetError):
+            return
+        self._stream.close_input()
+
+    def output(self) -> Iterator[bytes]:
+        """stdout to its end."""
+        while (piece := self._stream.receive(_STEP_SECONDS)) is not None:
+            if piece.stream == STDOUT:
+                yield piece.data
+            else:
+                self._errors = (self._errors + piece.data)[-2_000:]
+
+    def __enter__(self) -> _Exec:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stream.close()
+        if isinstance(error, OSError):
+            raise HostError(f"`{self._shown}` in the workspace's sidecar is stuck: {error}") from error
+        if kind is None:
+            self._check()
+
+    def _check(self) -> None:
+        details = self._api.exec_inspect(self._id)
+        for _ in range(50):  # the exit code may come a moment after the end of the output
+            if not details["Running"]:
+                break
+            time.sleep(0.02)
+            details = self._api.exec_inspect(self._id)
+        if details["ExitCode"] != 0:
+            said = self._errors.decode("utf-8", "backslashreplace").strip()
+            raise HostError(f"`{self._shown}` in the workspace's sidecar ended with {details['ExitCode']}: {said}")
+
+
+def _remove_volume(api: Any, name: str) -> None:
+    """Remove a volume; the engine may need a moment to notice that its last container is gone."""
+    for attempt in range(20):
+        try:
+            api.remove_volume(name)
+        except APIError as error:
+            if error.status_code == 404:
+                return
+            if error.status_code != 409 or attempt == 19:
+                raise HostError(f"cannot remove volume {name}: {error.explanation}") from error
+            time.sleep(0.1)
+        else:
+            return
