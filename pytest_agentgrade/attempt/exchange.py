@@ -19,6 +19,8 @@ class Cut(Enum):
     """The task clock ran out while the reply was on its way, or before the request."""
     REFUSED = "refused"
     """The attempt was over - turn limit reached - before the request came; it was not sent on."""
+    INVALID = "invalid_request"
+    """The request was no chat completion request; it was not sent on."""
     UPSTREAM = "upstream_error"
     """The server answered with an error, or not at all."""
     BROKEN = "stream_broken"
@@ -75,6 +77,8 @@ class Exchange:
     """Streamed pieces with some text that reached the proxy; llama.cpp sends one for about every token."""
     error: str = ""
     """What the server, or the network, said was wrong; escaped."""
+    error_type: str = ""
+    """The ``type`` of the server's error body, such as ``exceed_context_size_error``; escaped."""
     cut: Cut | None = None
 
     @property

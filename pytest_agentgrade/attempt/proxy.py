@@ -1,0 +1,331 @@
+"""The recording proxy: the agent's only way out, and the place where limits on the model are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientConnectorError, ClientError, ClientResponse, ClientSession, ClientTimeout, TCPConnector, web
+
+from pytest_agentgrade.attempt.exchange import Cut, Exchange
+from pytest_agentgrade.attempt.proxy_log import ExchangeLog
+from pytest_agentgrade.attempt.proxy_policy import MAX_BODY_BYTES, BadRequest, ProxyPolicy, encode
+from pytest_agentgrade.attempt.proxy_stream import ReplyParts, StreamReader
+from pytest_agentgrade.errors import HostError
+from pytest_agentgrade.escaping import escape
+
+CHAT_PATH = "/v1/chat/completions"
+_CONNECT_SECONDS = 10.0
+_START_SECONDS = 10.0
+_STOP_SECONDS = 10.0
+
+
+class _Flight:
+    """One exchange in the making; times are monotonic until it is frozen."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.requested, self.wall = time.monotonic(), time.time()
+        self.first_byte: float | None = None
+        self.first_token: float | None = None
+        self.body: dict[str, Any] = {}
+        self.digest = ""
+        self.status: int | None = None
+        self.cut: Cut | None = None
+        self.parts = ReplyParts()
+        self.task: asyncio.Task[Any] | None = asyncio.current_task()
+        self.upstream: ClientResponse | None = None
+
+    def failed(self, cut: Cut, text: str) -> None:
+        """The first trouble is the one that counts."""
+        self.cut = self.cut or cut
+        self.parts.error = self.parts.error or escape(text, 1_000)
+
+    def frozen(self, origin: float) -> Exchange:
+        """The exchange, ended now."""
+        parts, first_byte, first_token = self.parts, self.first_byte, self.first_token
+        return Exchange(
+            number=self.number,
+            path=CHAT_PATH,
+            requested_at=self.requested - origin,
+            ended_at=time.monotonic() - origin,
+            request_digest=self.digest,
+            request=self.body,
+            first_byte_at=None if first_byte is None else first_byte - origin,
+            first_token_at=None if first_token is None else first_token - origin,
+            wall_started=self.wall,
+            status=self.status,
+            content=parts.content,
+            reasoning=parts.reasoning,
+            tool_calls=parts.tool_calls,
+            finish_reason=parts.finish_reason,
+            usage=parts.usage,
+            timings=parts.timings,
+            deltas=parts.deltas,
+            error=parts.error,
+            error_type=parts.error_type,
+            cut=self.cut,
+        )
+
+
+class RecordingProxy:
+    """An HTTP server on a unix socket in a thread of its own, in front of one llama.cpp-like server.
+
+    Use as a context manager, one for each attempt. It answers ``/health`` and ``/v1/models`` itself, so that an agent
+    sees the same in every mode, and sends on nothing but chat completions, rewritten by the policy. Once the clock or
+    the turn limit has run out every request is answered 404, which makes agents stop instead of trying again.
+    """
+
+    def __init__(
+        self,
+        upstream: str,
+        socket_path: Path,
+        policy: ProxyPolicy,
+        log_path: Path,
+        *,
+        upstream_headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._upstream = upstream.rstrip("/")
+        self._socket_path = socket_path
+        self._policy = policy
+        self._log_path = log_path
+        self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", **(upstream_headers or {})}
+        self._origin = time.monotonic()
+        self._exchanges: list[Exchange] = []
+        self._seen = 0
+        self._sent = 0
+        self._flights: set[_Flight] = set()
+        self._over: tuple[Cut, str] | None = None
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="agentgrade-proxy", daemon=True)
+
+    # ------------------------------------------------------------------ for the owner's thread
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """Ended exchanges, by number."""
+        return tuple(sorted(self._exchanges, key=lambda exchange: exchange.number))
+
+    @property
+    def requests_seen(self) -> int:
+        """Chat completions asked for so far, refused ones included."""
+        return self._seen
+
+    def start_clock(self, started: float, seconds: float) -> None:
+        """The task clock runs since ``started`` (``time.monotonic()``), for ``seconds``; times count from there."""
+        self._origin = started
+        self._loop.call_soon_threadsafe(self._schedule_end, started + seconds)
+
+    def __enter__(self) -> RecordingProxy:
+        self._thread.start()
+        if not self._ready.wait(_START_SECONDS) or self._failure:
+            raise HostError(f"the proxy cannot listen on {self._socket_path}: {self._failure}") from self._failure
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(_STOP_SECONDS)
+        if self._thread.is_alive():
+            raise HostError(f"the proxy on {self._socket_path} did not stop within {_STOP_SECONDS:g} s")
+        if self._failure:
+            raise HostError(f"the proxy on {self._socket_path} failed: {self._failure}") from self._failure
+
+    # ------------------------------------------------------------------ in the proxy's thread
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:
+            self._failure = error
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        app = web.Application(client_max_size=MAX_BODY_BYTES)
+        app.router.add_post(CHAT_PATH, self._chat)
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_get("/health", self._health)
+        self._log = ExchangeLog(self._log_path)
+        # A connection for each request: closing it is how the server is told to stop generating.
+        connector = TCPConnector(force_close=True)
+        timeout = ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
+        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
+        try:
+            async with ClientSession(connector=connector, timeout=timeout, auto_decompress=False) as self._session:
+                await runner.setup()
+                await web.SockSite(runner, _listen(self._socket_path)).start()
+                self._ready.set()
+                await self._stop.wait()
+                await runner.cleanup()
+        finally:
+            await runner.cleanup()
+            self._log.close()
+            self._socket_path.unlink(missing_ok=True)
+
+    def _schedule_end(self, deadline: float) -> None:
+        self._loop.call_at(deadline, self._end_clock)  # the loop's clock is time.monotonic()
+
+    def _end_clock(self) -> None:
+        self._over = (Cut.DEADLINE, "the task clock has run out")
+        for flight in self._flights:
+            if flight.task is not None and flight.cut is None:
+                flight.failed(*self._over)
+                flight.task.cancel()
+
+    async def _health(self, _request: web.Request) -> web.Response:
+        return web.json_response({"status": "ok"})
+
+    async def _models(self, _request: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": self._policy.model, "object": "model"}]})
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        self._seen += 1
+        flight = _Flight(self._seen)
+        self._flights.add(flight)
+        try:
+            return await self._fly(request, flight)
+        except asyncio.CancelledError:
+            if flight.cut is not Cut.DEADLINE:
+                flight.failed(Cut.CLIENT, "the agent closed the connection")
+                raise
+            asyncio.current_task().uncancel()  # type: ignore[union-attr]
+            _close(request)
+            return _error_response(404, "attempt_over", flight.parts.error)
+        except Exception as error:
+            self._failure = error  # a fault of this machine or program: raised in the owner's thread at the end
+            raise
+        finally:
+            self._land(flight)
+
+    def _land(self, flight: _Flight) -> None:
+        self._flights.discard(flight)
+        if flight.upstream is not None:
+            flight.upstream.close()
+        exchange = flight.frozen(self._origin)
+        self._exchanges.append(exchange)
+        try:
+            self._log.ended(exchange)
+        except OSError as error:
+            self._failure = error
+
+    async def _fly(self, request: web.Request, flight: _Flight) -> web.StreamResponse:
+        try:
+            raw = await request.read()
+            flight.requested, flight.wall = time.monotonic(), time.time()
+            body = self._policy.rewrite(raw)
+            data = encode(body)
+        except (BadRequest, web.HTTPRequestEntityTooLarge) as error:
+            flight.failed(Cut.INVALID, str(error))
+            return _error_response(getattr(error, "status", 400), "invalid_request_error", flight.parts.error)
+        if (over := self._is_over()) is not None:
+            flight.failed(*over)
+            return _error_response(404, "attempt_over", flight.parts.error)
+        self._sent += 1
+        flight.body, flight.digest = body, hashlib.sha256(data).hexdigest()
+        self._log.started(flight.number, flight.wall, flight.digest)
+        return await self._send_on(request, flight, data)
+
+    def _is_over(self) -> tuple[Cut, str] | None:
+        if self._over is None and self._sent >= self._policy.max_turns:
+            self._over = (Cut.REFUSED, f"the attempt's {self._policy.max_turns} requests are used up")
+        return self._over
+
+    async def _send_on(self, request: web.Request, flight: _Flight, data: bytes) -> web.StreamResponse:
+        try:
+            upstream = await self._session.post(f"{self._upstream}{CHAT_PATH}", data=data, headers=self._headers)
+            flight.upstream, flight.status = upstream, upstream.status
+            if upstream.status != 200 or not flight.body["stream"]:
+                return await _pass_whole(flight, upstream)
+            return await _pass_stream(request, flight, upstream)
+        except ClientConnectorError as error:
+            # Nothing listens any more: the server is gone for good, and 404 makes the agent stop.
+            self._over = (Cut.UPSTREAM, "the model server is gone")
+            flight.failed(Cut.UPSTREAM, f"the model server is gone: {error}")
+            return _error_response(404, "server_gone", flight.parts.error)
+        except (ClientError, OSError) as error:
+            flight.failed(Cut.BROKEN if flight.status else Cut.UPSTREAM, f"{type(error).__name__}: {error}")
+            return _error_response(502, "server_error", flight.parts.error)
+
+
+async def _pass_whole(flight: _Flight, upstream: ClientResponse) -> web.Response:
+    """Pass on a reply that is one body: an error, or a completion that is not streamed."""
+    payload = await upstream.read()
+    flight.first_byte = flight.first_token = time.monotonic()
+    reader = StreamReader(flight.parts)
+    reader.feed(b"data: " + payload.replace(b"\n", b" ") + b"\n")
+    if upstream.status != 200:
+        flight.first_token = None
+        flight.failed(Cut.UPSTREAM, f"HTTP {upstream.status}")
+    elif not flight.parts.complete:
+        flight.failed(Cut.BROKEN, "the reply is no chat completion")
+    kind = upstream.content_type or "application/json"
+    return web.Response(status=upstream.status, body=payload, content_type=kind)
+
+
+async def _pass_stream(request: web.Request, flight: _Flight, upstream: ClientResponse) -> web.StreamResponse:
+    """Pass on a stream as it comes, first to the client, then to the record."""
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
+    reader = StreamReader(flight.parts)
+    try:
+        await response.prepare(request)
+        async for data in _pieces(upstream, flight):
+            await response.write(data)
+            flight.first_byte = flight.first_byte or time.monotonic()
+            reader.feed(data)
+            if flight.parts.deltas and flight.first_token is None:
+                flight.first_token = time.monotonic()
+        if not flight.parts.complete:
+            if not flight.parts.error:
+                _close(request)  # without the end that a complete reply has, as the server did
+            flight.failed(Cut.BROKEN, "the stream ended before the reply was complete")
+    except ConnectionResetError:
+        flight.failed(Cut.CLIENT, "the agent closed the connection")
+    return response
+
+
+async def _pieces(upstream: ClientResponse, flight: _Flight) -> AsyncIterator[bytes]:
+    """The upstream's bytes; trouble on that side ends them and is noted, so that only the client's is raised."""
+    try:
+        async for data in upstream.content.iter_any():
+            yield data
+    except (ClientError, OSError) as error:
+        if not flight.parts.complete:
+            flight.failed(Cut.BROKEN, f"{type(error).__name__}: {error}")
+
+
+def _close(request: web.Request) -> None:
+    """Close the client's connection behind what was written so far."""
+    if request.transport is not None:
+        request.transport.close()
+
+
+def _error_response(status: int, kind: str, message: str) -> web.Response:
+    return web.json_response({"error": {"code": status, "message": message, "type": kind}}, status=status)
+
+
+def _listen(path: Path) -> socket.socket:
+    """A listening unix socket that anyone may connect to; its folder decides who sees it.
+
+    Bound through a descriptor of the folder: the path itself may be longer than the 107 bytes an address holds.
+    """
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        listener.bind(f"/proc/self/fd/{folder}/{path.name}")
+        path.chmod(0o666)
+    except OSError:
+        listener.close()
+        raise
+    finally:
+        os.close(folder)
+    return listener
