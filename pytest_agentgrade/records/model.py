@@ -44,10 +44,13 @@ class ServerPhase(_Record):
     kind: str
     build: str
     argv: list[str]
+    omitted: list[str] = Field(default_factory=list)
+    """Flags for repeatability that this build does not know."""
     url: str
     model: str
     model_sha256: str | None
     context: int | None
+    props_digest: str = ""
     speculative: bool | None
     """What ``/slots`` says; None where the server does not tell."""
     supports_tools: bool | None

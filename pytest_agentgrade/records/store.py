@@ -43,6 +43,8 @@ _PHASE_FILES: dict[type[BaseModel], str] = {
     SubmissionPhase: "4-submission.json",
     FaultRecord: "fault.json",
 }
+RUNS_FOLDER = "agentgrade-runs"
+"""Where runs go by default, below pytest's rootdir."""
 _RUN_FILE = "run.json"
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
@@ -92,6 +94,12 @@ class AttemptStore:
         if self.folder.exists():
             count = len(list(self.folder.parent.glob(f"{self.folder.name}.try*"))) + 1
             self.folder.rename(self.folder.with_name(f"{self.folder.name}.try{count}"))
+
+    def set_verdicts_aside(self) -> None:
+        """Keep the verdicts there are as ``verdicts.1`` (``.2`` ...), and start with none."""
+        folder = self.folder / "verdicts"
+        if folder.exists():
+            folder.rename(self.folder / f"verdicts.{len(list(self.folder.glob('verdicts.*'))) + 1}")
 
     def record(self) -> AttemptRecord:
         """Fold all that is on disk into the attempt's record."""

@@ -1,0 +1,103 @@
+"""``agentgrade``: everything beside the run itself."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest_agentgrade
+from pytest_agentgrade.errors import AgentGradeError
+
+EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 0 when it did its work, 1 when something is amiss, 2 for a wrong call."""
+    options = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except AgentGradeError as error:
+        print(f"agentgrade: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except BrokenPipeError:
+        # The reader of our output (head, less) has gone: that is its right.
+        sys.stderr.close()
+        return EXIT_FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="agentgrade", description=pytest_agentgrade.__doc__)
+    parser.add_argument("--version", action="version", version=f"pytest-agentgrade {pytest_agentgrade.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    setup = commands.add_parser("setup", help="install and start what a run needs: Docker engine, sandbox image")
+    setup.set_defaults(command=_setup)
+
+    doctor = commands.add_parser("doctor", help="show whether a run would work, and every setting with its source")
+    doctor.add_argument("--mode", default="baseline,mtp", help="modes to look at (default: baseline,mtp)")
+    doctor.set_defaults(command=_doctor)
+
+    report = commands.add_parser("report", help="print the summary of a run")
+    report.add_argument("run", type=Path, metavar="RUN", help="folder of a run")
+    _add_format(report)
+    report.set_defaults(command=_report)
+
+    compare = commands.add_parser("compare", help="print one summary of several runs")
+    compare.add_argument("runs", type=Path, nargs="*", metavar="RUN", help="folders of runs (default: newest of each mode)")
+    compare.add_argument("--mode", default="baseline,mtp", help="modes to look for when no RUN is given")
+    _add_format(compare)
+    compare.set_defaults(command=_compare)
+
+    regrade = commands.add_parser("regrade", help="judge the stored submissions of a run again, without an agent")
+    regrade.add_argument("run", type=Path, metavar="RUN", help="folder of a run")
+    regrade.set_defaults(command=_regrade)
+    return parser
+
+
+def _add_format(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
+
+
+def _setup(_options: argparse.Namespace) -> int:
+    from pytest_agentgrade.sandbox.setup import run_setup
+
+    run_setup(print)
+    return EXIT_OK
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from pytest_agentgrade.diagnosis import diagnose
+
+    lines, healthy = diagnose(Path.cwd(), options.mode.split(","))
+    print("\n".join(lines))
+    return EXIT_OK if healthy else EXIT_FAILED
+
+
+def _report(options: argparse.Namespace) -> int:
+    from pytest_agentgrade.reporting.several_runs import render_runs
+
+    print(render_runs([options.run], options.format))
+    return EXIT_OK
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from pytest_agentgrade.reporting.several_runs import newest_runs, render_runs
+
+    runs = options.runs or newest_runs(Path.cwd(), options.mode.split(","))
+    print(render_runs(runs, options.format))
+    return EXIT_OK
+
+
+def _regrade(options: argparse.Namespace) -> int:
+    from pytest_agentgrade.regrading import regrade
+
+    changed = regrade(options.run, Path.cwd(), print)
+    print(f"{changed} verdicts differ from the recorded ones" if changed else "all verdicts are as recorded")
+    return EXIT_FAILED if changed else EXIT_OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,224 @@
+"""Turns tasks, modes and checks into pytest items, and pytest's calls into verdicts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_agentgrade import options
+from pytest_agentgrade.errors import SettingsError
+from pytest_agentgrade.plan import AttemptKey
+from pytest_agentgrade.run import Run, RunSetup, prepare
+from pytest_agentgrade.run_folder import choose_folder
+
+_KEY = pytest.StashKey[AttemptKey]()
+_OPEN = pytest.StashKey[Any]()
+_WORKER_INPUT = "agentgrade_run_dir"
+
+
+class CheckModule(pytest.Module):
+    """A module of hidden checks with the node id ``hidden_checks/<task>/test_<task>.py`` wherever it lies."""
+
+    active: bool
+    task: str
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        return super().collect() if self.active else []
+
+    def funcnamefilter(self, name: str) -> bool:
+        return name.startswith("test_")
+
+
+def make_check_module(path: Path, parent: pytest.Collector, session: GradingSession | None) -> CheckModule | None:
+    """The module for a check file, inactive (and empty) without ``--agent-mode``; None for any other file."""
+    task = path.parent.name
+    if session is not None:
+        if path not in session.setup.check_files:
+            return None
+    elif not (path.parents[2] / "task_fixtures" / task / "task.toml").is_file():
+        return None
+    module: CheckModule = CheckModule.from_parent(parent, path=path, nodeid=f"hidden_checks/{task}/{path.name}")
+    module.active, module.task = session is not None, task
+    return module
+
+
+class GradingSession:
+    """All state of a grading pytest run; lives on ``config.stash``."""
+
+    def __init__(self, setup: RunSetup) -> None:
+        self.setup = setup
+        self.run: Run | None = None
+        self._controller = True
+
+    @classmethod
+    def activate(cls, config: pytest.Config) -> GradingSession:
+        """Validate everything that was asked for, before anything starts."""
+        _refuse_weak_asserts(config)
+        resolved = options.resolve_options(config)
+        patches = config.getoption("agent_patches")
+        setup = prepare(resolved, Path(config.rootpath), options.mode_names(config), patches)
+        _point_at_checks(config, setup)
+        return cls(setup)
+
+    def header(self) -> list[str]:
+        """Lines for the top of the report: what runs, and every setting that is no default with its source."""
+        plan = self.setup.plan
+        changed = [
+            f"{name}={getattr(self.setup.settings, name)!r} ({source})"
+            for name, source in self.setup.sources.items()
+            if source != "default" and name != "modes"
+        ]
+        lines = [f"agentgrade: {len(plan.keys)} attempts planned, {plan.order} order"]
+        lines += [f"agentgrade: no patch for {', '.join(self.setup.without_patch)}"] if self.setup.without_patch else []
+        return lines + ([f"agentgrade: {', '.join(changed)}"] if changed else [])
+
+    def parametrize(self, metafunc: pytest.Metafunc) -> None:
+        """One item for each attempt of the check's task."""
+        module = metafunc.definition.getparent(CheckModule)
+        if module is not None and "candidate" in metafunc.fixturenames:
+            keys = [key for key in self.setup.plan.keys if key.task == module.task]
+            metafunc.parametrize("candidate", keys, ids=[key.label for key in keys], indirect=True)
+
+    def sort_by_plan(self, items: list[pytest.Item]) -> None:
+        """Checks in the order of the plan's attempts; a check's place within its attempt is kept."""
+        position = {key: index for index, key in enumerate(self.setup.plan.keys)}
+        for item in items:
+            callspec = getattr(item, "callspec", None)
+            if item.getparent(CheckModule) is not None and callspec is not None:
+                item.stash[_KEY] = callspec.params["candidate"]
+        items.sort(key=lambda item: position[item.stash[_KEY]] if _KEY in item.stash else len(position))
+
+    def select(self, items: Iterable[pytest.Item]) -> None:
+        """Remember which attempts have a check to run: all others never start."""
+        self._selected = [item.stash[_KEY] for item in items if _KEY in item.stash]
+
+    def begin(self, config: pytest.Config) -> None:
+        """Create or find the run's folder; workers are told by the controller."""
+        if config.option.collectonly:
+            return
+        worker = getattr(config, "workerinput", None)
+        self._controller = worker is None
+        if worker is not None:
+            folder = Path(worker[_WORKER_INPUT])
+        else:
+            folder = choose_folder(self.setup, Path(config.rootpath), again=_judges_again(config))
+        self.run = Run.open(self.setup, folder, worker=None if worker is None else worker["testrunuid"])
+        self._narrate = _narrator(config)
+
+    def brief_worker(self, workerinput: dict[str, Any]) -> None:
+        """Tell an xdist worker where the run lies."""
+        if self.run is not None:
+            workerinput[_WORKER_INPUT] = str(self.run.store.folder)
+
+    def run_attempt_of(self, item: pytest.Item) -> None:
+        """Run the item's attempt unless its submission is stored already; a fault waits for the fixture."""
+        if self.run is not None and _KEY in item.stash:
+            self.run.ensure(item.stash[_KEY], self._selected, self._narrate)
+
+    @contextmanager
+    def candidate(self, request: pytest.FixtureRequest) -> Generator[Any, None, None]:
+        """The fixture's value; raises the attempt's fault, which makes the check an error."""
+        item = request.node
+        assert self.run is not None
+        key, check = item.stash[_KEY], request.function.__name__
+        item.user_properties.extend(self.run.properties(key))
+        with self.run.open_candidate(key, check) as opened:
+            item.stash[_OPEN] = opened
+            yield opened
+
+    def finish_check(self, item: pytest.Function) -> None:
+        """The check's body is over: the candidate must still be in turn."""
+        if _OPEN in item.stash:
+            item.stash[_OPEN].finish()
+
+    def judge(self, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+        """Record the verdict of a call; a fault of host or task author turns a failure into an error."""
+        if call.when != "call" or _OPEN not in item.stash or self.run is None:
+            return
+        error = None if call.excinfo is None else call.excinfo.value
+        check = getattr(item, "originalname", item.name)
+        is_fault = self.run.record_verdict(item.stash[_KEY], check, error, item.stash[_OPEN], call.duration)
+        if is_fault:
+            report.outcome, report.when = "failed", "setup"
+            report.longrepr = report.longrepr or str(error)
+
+    def finish(self, session: pytest.Session) -> None:
+        """Stop what runs; with ``exit = measure`` scores do not decide the exit code."""
+        if self.run is None:
+            return
+        self.run.close()
+        if not self._controller or session.config.option.collectonly:
+            return
+        records = list(self.run.store.records())
+        session.config.hook.pytest_agentgrade_run_finished(run=self.run.store.run(), records=records)
+        measured = self.setup.settings.exit == "measure" and all(record.complete for record in records)
+        if measured and session.exitstatus == pytest.ExitCode.TESTS_FAILED:
+            session.exitstatus = pytest.ExitCode.OK
+
+    def summarise(self, reporter: pytest.TerminalReporter) -> None:
+        """Write the summary section."""
+        if self.run is None or not self._controller:
+            return
+        from pytest_agentgrade.reporting.summary_text import summary_lines
+
+        reporter.section("agentgrade")
+        for line in summary_lines(self.run.store.run(), list(self.run.store.records())):
+            reporter.write_line(line)
+        reporter.write_line(f"records: {self.run.store.folder}")
+
+
+def make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """An xdist scheduler that keeps the checks of an attempt on one worker, attempts in plan order."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class AttemptScheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            module, bracket, label = nodeid.partition("[")
+            return f"{module.rsplit('::', 1)[0]}{bracket}{label}"
+
+    config.option.loadscopereorder = False
+    return AttemptScheduling(config, log)
+
+
+def _refuse_weak_asserts(config: pytest.Config) -> None:
+    if sys.flags.optimize:
+        raise SettingsError("Python runs with -O (PYTHONOPTIMIZE): asserts do nothing", "unset PYTHONOPTIMIZE")
+    if config.getoption("assertmode") == "plain":
+        raise SettingsError("--assert=plain hides what a check compared", "leave it out")
+    if getattr(config.option, "reruns", None):
+        raise SettingsError("--reruns gives a second draw, which is a second chance", "use --agent-repeat")
+
+
+def _point_at_checks(config: pytest.Config, setup: RunSetup) -> None:
+    """Without paths on the command line: the checks and nothing else. Else: bundled checks by their node ids."""
+    by_id = {f"hidden_checks/{path.parent.name}/{path.name}": path for path in setup.check_files}
+    if config.args_source is not pytest.Config.ArgsSource.ARGS:
+        config.args[:] = [str(path) for path in by_id.values()]
+        return
+    for index, argument in enumerate(config.args):
+        path, colons, name = argument.partition("::")
+        if path in by_id and not (Path(config.invocation_params.dir) / path).exists():
+            config.args[index] = f"{by_id[path]}{colons}{name}"
+
+
+def _judges_again(config: pytest.Config) -> bool:
+    """Whether stored submissions are to be judged again: ``--lf``, ``--ff`` or node ids."""
+    again = getattr(config.option, "lf", False) or getattr(config.option, "failedfirst", False)
+    return again or any("::" in argument for argument in config.args)
+
+
+def _narrator(config: pytest.Config) -> Any:
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+
+    def narrate(line: str) -> None:
+        if reporter is not None and config.option.verbose >= 0:
+            reporter.ensure_newline()
+            reporter.write_line(line)
+
+    return narrate
+

@@ -1,0 +1,80 @@
+"""This machine as a run uses it: engine, sandbox image, judge, and the locks that keep measurements apart."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import docker
+from filelock import FileLock
+
+from pytest_agentgrade.assignment.settings import Settings
+from pytest_agentgrade.assignment.task import Task
+from pytest_agentgrade.errors import HostError
+from pytest_agentgrade.grading.judge import Judge
+from pytest_agentgrade.grading.judged_tree import judged_tree
+from pytest_agentgrade.records.store import AttemptStore
+from pytest_agentgrade.sandbox.engine import connect
+from pytest_agentgrade.sandbox.image import Image, ensure_image
+from pytest_agentgrade.sandbox.owner import Owner
+from pytest_agentgrade.sandbox.reaper import Reaper
+from pytest_agentgrade.sandbox.sweep import sweep
+
+if TYPE_CHECKING:
+    from pytest_agentgrade.grading.candidate import Candidate
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Everything a run needs of the host, opened once for each process."""
+
+    client: docker.DockerClient
+    owner: Owner
+    image: Image
+    reaper: Reaper
+    judge: Judge
+    settings: Settings
+    run_id: str
+    locks: Path
+    """Folder of the host-wide locks."""
+
+    @classmethod
+    @contextmanager
+    def open(cls, settings: Settings, run_id: str) -> Generator[Machine, None, None]:
+        """Connect, sweep what dead runs left, build the image if need be; all is stopped on the way out."""
+        with ExitStack() as stack:
+            client = connect()
+            stack.callback(client.close)
+            sweep(client)
+            owner = Owner.current()
+            reaper = stack.enter_context(Reaper(owner))
+            image = ensure_image(client, settings.image)
+            judge = Judge(client, image, owner, run_id, runtime=settings.runtime)
+            stack.callback(judge.close)
+            yield cls(client, owner, image, reaper, judge, settings, run_id, _locks_folder())
+
+    @contextmanager
+    def quiet_clock(self) -> Generator[None, None, None]:
+        """Held while a task clock runs and while anything is judged: neither disturbs the other on this host."""
+        with FileLock(self.locks / "clock.lock"):
+            yield
+
+    @contextmanager
+    def candidate(self, task: Task, attempt: AttemptStore, draw_seed: int) -> Generator[Candidate, None, None]:
+        """The stored submission of an attempt in a fresh judge container."""
+        tree, _ignored = judged_tree(task, attempt.read_submission())
+        with self.quiet_clock(), self.judge.open(task, tree, draw_seed) as opened:
+            yield opened
+
+
+def _locks_folder() -> Path:
+    folder = Path(tempfile.gettempdir()) / f"agentgrade-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise HostError(f"{folder} belongs to somebody else", "remove it or set TMPDIR")
+    return folder

@@ -1,0 +1,250 @@
+"""A run: what is fixed before the first attempt, and the attempts, draws and verdicts of it."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock
+
+import pytest_agentgrade
+from pytest_agentgrade.assignment.catalog import load_tasks, task_names, folders
+from pytest_agentgrade.assignment.mode import Mode
+from pytest_agentgrade.assignment.patch_set import PatchSet
+from pytest_agentgrade.assignment.settings import Resolved, Settings
+from pytest_agentgrade.assignment.task import Task
+from pytest_agentgrade.errors import AgentGradeError, HostError, SettingsError, TaskAuthorError
+from pytest_agentgrade.plan import AttemptKey, Plan, keys_in_order, make_plan
+from pytest_agentgrade.records.host import describe_host
+from pytest_agentgrade.records.model import AttemptRecord, DrawRecord, FaultRecord, KeyRecord, RunRecord, VerdictRecord
+from pytest_agentgrade.records.store import RunStore
+from pytest_agentgrade.turns import Turns
+
+if TYPE_CHECKING:
+    from pytest_agentgrade.grading.candidate import Candidate
+    from pytest_agentgrade.machine import Machine
+
+Narrator = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class RunSetup:
+    """All that is decided before anything starts: validated, the same in every process of the run."""
+
+    settings: Settings
+    sources: dict[str, str]
+    modes: tuple[Mode, ...]
+    tasks: tuple[Task, ...]
+    plan: Plan
+    patches: PatchSet | None = None
+    without_patch: tuple[str, ...] = ()
+    """Tasks left out of the plan because the folder of patches has none for them."""
+
+    @property
+    def check_files(self) -> tuple[Path, ...]:
+        """The modules of hidden checks, one for each task."""
+        return tuple(task.check_file for task in self.tasks)
+
+    def task(self, name: str) -> Task:
+        """A task of this run by name."""
+        return next(task for task in self.tasks if task.name == name)
+
+    def mode(self, name: str) -> Mode:
+        """A mode of this run by name."""
+        return next(mode for mode in self.modes if mode.name == name)
+
+    def new_record(self, run_id: str) -> RunRecord:
+        """The run's own record, with a fresh secret key for the draws."""
+        return RunRecord(
+            run_id=run_id,
+            created_at=time.time(),
+            version=pytest_agentgrade.__version__,
+            settings=self.settings.model_dump(mode="json"),
+            sources=dict(self.sources),
+            modes={mode.name: {**asdict(mode), "server_args": list(mode.server_args)} for mode in self.modes},
+            plan=[KeyRecord(**asdict(key)) for key in self.plan.keys],
+            plan_digest=self.plan.digest,
+            order=self.plan.order,
+            draw_key=secrets.token_hex(32),
+            host=describe_host(),
+            patches=None if self.patches is None else str(self.patches.folder),
+        )
+
+
+def prepare(resolved: Resolved, rootdir: Path, mode_names: Sequence[str], patches: str | None) -> RunSetup:
+    """Load tasks and modes and make the plan; every mistake of the user ends here, as a SettingsError."""
+    settings = resolved.settings
+    if patches is not None:
+        return _prepare_patches(resolved, rootdir, mode_names, PatchSet(rootdir / Path(patches).expanduser()))
+    modes = settings.pick_modes(mode_names)
+    tasks = load_tasks(settings, rootdir)
+    _check_servers(settings, modes)
+    plan = _plan(settings, [task.name for task in tasks], [mode.name for mode in modes])
+    return RunSetup(settings, dict(resolved.sources), modes, tasks, plan)
+
+
+def _prepare_patches(resolved: Resolved, rootdir: Path, mode_names: Sequence[str], patches: PatchSet) -> RunSetup:
+    settings = resolved.settings
+    known = settings.all_modes()
+    modes = tuple(known.get(name) or Mode(name) for name in mode_names)
+    wanted = settings.tasks if settings.tasks is not None else task_names(folders(settings, rootdir)[0])
+    plan = _plan(settings, sorted(wanted), [mode.name for mode in modes])
+    keys = tuple(k for k in plan.keys if patches.find(k.task, k.mode, k.seed, k.repeat) is not None)
+    tasks = load_tasks(settings, rootdir, wanted)
+    found = {key.task for key in keys}
+    missing = tuple(task.name for task in tasks if task.name not in found)
+    if not keys or (settings.tasks is not None and missing):
+        names = ", ".join(missing)
+        raise SettingsError(f"{patches.folder} holds no patch for {names}", "name the files TASK.patch")
+    tasks = tuple(task for task in tasks if task.name in found)
+    return RunSetup(settings, dict(resolved.sources), modes, tasks, Plan(keys, plan.order), patches, missing)
+
+
+def _plan(settings: Settings, tasks: Sequence[str], modes: Sequence[str]) -> Plan:
+    for name, values in (("seeds", settings.seeds), ("response_tokens", settings.response_tokens)):
+        if len(set(values)) != len(values):
+            raise SettingsError(f"{name} = {values!r} names a value twice", "use --agent-repeat for repeats")
+    return make_plan(tasks, modes, settings.seeds, settings.repeats, settings.response_tokens, settings.order)
+
+
+def _check_servers(settings: Settings, modes: Sequence[Mode]) -> None:
+    from pytest_agentgrade.attempt.serving import check_server
+
+    for mode in modes:
+        check_server(settings, mode)
+
+
+class Run:
+    """An opened run: the machine side is started when the first attempt or check needs it."""
+
+    def __init__(self, setup: RunSetup, store: RunStore, worker: str | None) -> None:
+        self.setup = setup
+        self.store = store
+        self._record = store.run()
+        self._done: dict[AttemptKey, AttemptRecord] = {}
+        self._faults: dict[AttemptKey, AgentGradeError] = {}
+        self._exit = ExitStack()
+        self._worker = worker
+
+    @classmethod
+    def open(cls, setup: RunSetup, folder: Path, worker: str | None = None) -> Run:
+        """Open the run in ``folder``; ``worker`` is xdist's id of the test run when several processes share it."""
+        return cls(setup, RunStore(folder), worker)
+
+    @cached_property
+    def machine(self) -> Machine:
+        """Docker engine, sandbox image, judge and locks of this host."""
+        from pytest_agentgrade.machine import Machine
+
+        return self._exit.enter_context(Machine.open(self.setup.settings, self._record.run_id))
+
+    def ensure(self, key: AttemptKey, selected: Sequence[AttemptKey], narrate: Narrator) -> None:
+        """Have the attempt's submission stored: run the attempt unless an earlier one is good.
+
+        Never raises for a fault: :meth:`open_candidate` does, so that every check of the attempt shows it.
+        """
+        if key in self._done:
+            return
+        turns = Turns(self.store.folder / "turns", self._worker, keys_in_order(self.setup.plan, selected))
+        with turns.turn(key, self.setup.settings):
+            try:
+                self._ensure(key, narrate)
+            except AgentGradeError as fault:
+                self._faults[key] = fault
+                narrate(f"{key}: {fault}")
+        self._done[key] = self.store.attempt(key).record()
+
+    def _ensure(self, key: AttemptKey, narrate: Narrator) -> None:
+        from pytest_agentgrade import pipeline
+
+        attempt = self.store.attempt(key)
+        record = attempt.record()
+        stored = record.submission is not None and record.fault is None
+        self._draws_of(self.setup.task(key.task), narrate)
+        if stored:
+            return
+        attempt.clear()
+        task, mode = self.setup.task(key.task), self.setup.mode(key.mode)
+        if self.setup.patches is not None:
+            patch = self.setup.patches.find(key.task, key.mode, key.seed, key.repeat)
+            assert patch is not None, "the plan has attempts with a patch only"
+            pipeline.take_patch(task, patch, attempt)
+        else:
+            pipeline.run_attempt(key, task, mode, self.setup.settings, self.machine, attempt, narrate)
+
+    @contextmanager
+    def open_candidate(self, key: AttemptKey, check: str) -> Generator[Candidate, None, None]:
+        """The attempt's submission in a fresh container, for one check; raises the attempt's fault."""
+        if key in self._faults:
+            raise self._faults[key]
+        task = self.setup.task(key.task)
+        draw = self._draws_of(task, _silent)[check]
+        with self.machine.candidate(task, self.store.attempt(key), int(draw.seed, 16)) as opened:
+            yield opened
+
+    def record_verdict(
+        self, key: AttemptKey, check: str, error: BaseException | None, candidate: Candidate, seconds: float
+    ) -> bool:
+        """Journal how a check ended; True when that is nobody's failure but a fault of host or task author."""
+        from pytest_agentgrade.grading.judge import classify
+        from pytest_agentgrade.grading.suite import load_checks
+        from pytest_agentgrade.grading.verdict import Outcome
+
+        task = self.setup.task(key.task)
+        outcome, reason, _ = classify(error, candidate)
+        draw = self._draws_of(task, _silent)[check]
+        beyond = {one.name: one.beyond for one in load_checks(task)}[check]
+        verdict = VerdictRecord(
+            check=check, beyond=beyond, outcome=outcome.value, reason=reason, seconds=seconds, draw_n=draw.n,
+            draw_seed=draw.seed,
+        )  # fmt: skip
+        self.store.attempt(key).write_verdict(verdict)
+        return outcome is Outcome.ERROR
+
+    def properties(self, key: AttemptKey) -> list[tuple[str, object]]:
+        """What JUnit says of a check's attempt."""
+        from pytest_agentgrade.reporting.properties import attempt_properties
+
+        return attempt_properties(self._done[key], self._record)
+
+    def close(self) -> None:
+        """Stop all that was started."""
+        self._exit.close()
+
+    def _draws_of(self, task: Task, narrate: Narrator) -> dict[str, DrawRecord]:
+        """The task's draws: made once for the run, by whichever process comes first."""
+        if (cached := self._draws.get(task.name)) is not None:
+            return cached
+        folder = self.store.folder / "draws"
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / f".{task.name}.lock"):
+            if self.store.read_draws(task.name) is None:
+                self._make_draws(task, narrate)
+        draws = self.store.read_draws(task.name)
+        assert draws is not None
+        self._draws[task.name] = draws
+        return draws
+
+    @cached_property
+    def _draws(self) -> dict[str, dict[str, DrawRecord]]:
+        return {}
+
+    def _make_draws(self, task: Task, narrate: Narrator) -> None:
+        from pytest_agentgrade.grading.draws import choose_draw
+        from pytest_agentgrade.grading.suite import load_checks
+
+        narrate(f"{task.name}: drawing inputs that tell right from wrong")
+        key = bytes.fromhex(self._record.draw_key)
+        with self.machine.quiet_clock():
+            chosen = [choose_draw(check, task, key) for check in load_checks(task)]
+        self.store.write_draws(task.name, [DrawRecord(check=d.check, n=d.n, seed=f"{d.seed:x}") for d in chosen])
+
+
+def _silent(_line: str) -> None:
+    pass

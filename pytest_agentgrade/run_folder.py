@@ -1,0 +1,73 @@
+"""Which folder a run's records go to: a new one, or that of a run to be resumed or judged again."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from pathlib import Path
+from typing import Any
+
+from pytest_agentgrade.errors import AgentGradeError, SettingsError
+from pytest_agentgrade.records.model import RunRecord
+from pytest_agentgrade.records.store import RUNS_FOLDER, RunStore
+from pytest_agentgrade.run import RunSetup
+
+_MAY_DIFFER = frozenset({"run_dir", "exit", "tasks_dir", "checks_dir"})
+"""Settings that do not change what is measured."""
+
+
+def choose_folder(setup: RunSetup, rootdir: Path, *, again: bool) -> Path:
+    """The folder for this run, holding a ``run.json`` that fits ``setup``.
+
+    ``--agent-run-dir`` names it (SettingsError when a run with other settings lies there); else, to judge again, the
+    newest fitting run of ``agentgrade-runs/``; else a new one.
+    """
+    if setup.settings.run_dir is not None:
+        folder = (rootdir / Path(setup.settings.run_dir).expanduser()).resolve()
+        store = RunStore(folder)
+        if not store.exists():
+            _refuse_foreign_content(folder)
+            store.create(setup.new_record(folder.name))
+        elif difference := _difference(setup, store.run()):
+            remedy = "choose another --agent-run-dir, or the settings of that run"
+            raise SettingsError(f"{folder} holds a run made with other settings: {difference}", remedy)
+        return folder
+    base = rootdir / RUNS_FOLDER
+    if again and (found := _newest_fitting(setup, base)) is not None:
+        return found
+    folder = base / _new_name()
+    RunStore(folder).create(setup.new_record(folder.name))
+    return folder
+
+
+def _newest_fitting(setup: RunSetup, base: Path) -> Path | None:
+    for folder in sorted(base.glob("*/run.json"), reverse=True):
+        try:
+            record = RunStore(folder.parent).run()
+        except AgentGradeError:
+            # A run of another schema cannot be judged again by this version; it stays where it is.
+            continue
+        if not _difference(setup, record):
+            return folder.parent
+    return None
+
+
+def _difference(setup: RunSetup, record: RunRecord) -> str:
+    """What differs between the settings asked for and those of a recorded run; empty when nothing does."""
+    wanted: dict[str, Any] = setup.new_record("").model_dump(mode="json")
+    there = record.model_dump(mode="json")
+    pairs = {name: (wanted[name], there[name]) for name in ("modes", "plan", "patches")}
+    names = {*wanted["settings"], *there["settings"]} - _MAY_DIFFER
+    pairs |= {name: (wanted["settings"].get(name), there["settings"].get(name)) for name in names}
+    return "; ".join(f"{name}" for name, (one, other) in sorted(pairs.items()) if one != other)
+
+
+def _refuse_foreign_content(folder: Path) -> None:
+    if folder.is_dir() and any(folder.iterdir()):
+        raise SettingsError(f"--agent-run-dir={folder} is neither empty nor a run", "name an empty or new folder")
+    if folder.exists() and not folder.is_dir():
+        raise SettingsError(f"--agent-run-dir={folder} is a file", "name a folder")
+
+
+def _new_name() -> str:
+    return time.strftime("%Y%m%d-%H%M%S", time.gmtime()) + "-" + secrets.token_hex(2)
