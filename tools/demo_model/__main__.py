@@ -9,7 +9,7 @@ from tools.demo_model.gguf_file import Card, write_gguf
 from tools.demo_model.random_weights import random_tensors
 from tools.demo_model.shape import Shape
 from tools.demo_model.texts import ROOT, chat_template, project_texts
-from tools.demo_model.vocabulary import train_vocabulary
+from tools.demo_model.vocabulary import TAG_TOKENS, train_vocabulary
 
 SEED = 20261130
 
@@ -27,7 +27,8 @@ def _write_random(out: Path) -> None:
     shape = Shape()
     card = Card("agentgrade demo (random weights)", "A fixture with random weights; it cannot do anything.")
     vocabulary = train_vocabulary(project_texts(), shape.vocabulary)
-    write_gguf(out, shape, vocabulary, chat_template(), random_tensors(shape, SEED), card)
+    tensors = random_tensors(shape, SEED, never=map(vocabulary.id, TAG_TOKENS))
+    write_gguf(out, shape, vocabulary, chat_template(), tensors, card)
 
 
 main()
