@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from pytest_agentgrade.assignment.settings import Layer, Resolved, read_file_layer, resolve
 from pytest_agentgrade.errors import SettingsError
+
+if TYPE_CHECKING:
+    from pytest_agentgrade.assignment.settings import Layer, Resolved
 
 
 class _Option(NamedTuple):
@@ -69,10 +71,14 @@ def mode_names(config: pytest.Config) -> list[str]:
 
 def resolve_options(config: pytest.Config) -> Resolved:
     """Settings of this run: defaults, file in rootdir, command line. SettingsError says what is wrong."""
+    from pytest_agentgrade.assignment.settings import read_file_layer, resolve
+
     return resolve([read_file_layer(Path(config.rootpath)), _command_line(config)])
 
 
 def _command_line(config: pytest.Config) -> Layer:
+    from pytest_agentgrade.assignment.settings import Layer
+
     values, sources = {}, {}
     for option in _OPTIONS:
         text = config.getoption(_dest(option))

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_agentgrade.assignment.settings import Layer, Settings, read_file_layer, resolve
+from pytest_agentgrade.errors import SettingsError
+
+
+def test_defaults_are_the_studys_where_it_has_one() -> None:
+    settings = resolve([]).settings
+    assert (settings.seeds, settings.response_tokens, settings.task_seconds) == ([4242, 8675309], [8192], 480.0)
+    sampling = settings.sampling
+    assert (sampling.temperature, sampling.top_p, sampling.top_k, sampling.min_p) == (1.0, 0.95, 20, 0.0)
+
+
+def test_a_later_layer_wins_and_every_value_knows_its_source() -> None:
+    file = Layer("agentgrade.toml", {"task_seconds": 60, "seeds": [1]})
+    line = Layer("command line", {"seeds": [2, 3]}, {"seeds": "--agent-seed"})
+    resolved = resolve([file, line])
+    assert resolved.settings.seeds == [2, 3] and resolved.settings.task_seconds == 60
+    picked = {name: resolved.sources[name] for name in ("seeds", "task_seconds", "context")}
+    assert picked == {"seeds": "--agent-seed", "task_seconds": "agentgrade.toml", "context": "default"}
+
+
+def test_own_file_comes_before_pyproject(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.agentgrade]\ncontext = 1024\n")
+    assert read_file_layer(tmp_path) == {"context": 1024}
+    assert read_file_layer(tmp_path).source == "pyproject.toml"
+    (tmp_path / "agentgrade.toml").write_text("context = 2048\n")
+    assert read_file_layer(tmp_path) == {"context": 2048}
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"task_second": 5}, r"t: unknown setting 'task_second' - did you mean 'task_seconds'\?"),
+        ({"task_seconds": -5}, r"t: task_seconds = -5 cannot be used"),
+        ({"seeds": []}, r"t: seeds = \[\] cannot be used"),
+        ({"seeds": ["a"]}, r"t: seeds.0 = 'a' cannot be used"),
+        ({"seeds": [True]}, r"t: seeds.0 = True cannot be used"),
+        ({"seeds": [2**31]}, r"t: seeds.0 = 2147483648 cannot be used"),
+        ({"response_tokens": [0]}, r"t: response_tokens.0 = 0 cannot be used"),
+        ({"order": "random"}, r"t: order = 'random' cannot be used - Input should be 'balanced' or 'blocked'"),
+        ({"sampling": {"top_q": 1.0}}, r"t: unknown key 'sampling.top_q' - did you mean 'top_p'\?"),
+        ({"sampling": {"temperature": float("nan")}}, r"t: sampling.temperature = nan cannot be used"),
+        ({"modes": {"x": {"server_arg": []}}}, r"t: unknown key 'modes.x.server_arg' - did you mean 'server_args'\?"),
+        ({"modes": {"No Good": {}}}, r"mode name 'No Good' is not made of"),
+    ],
+)
+def test_a_bad_value_is_named_with_its_place_and_a_remedy(values: dict[str, object], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        resolve([Layer("t", values)])
+
+
+def test_broken_toml_is_the_users_error(tmp_path: Path) -> None:
+    (tmp_path / "agentgrade.toml").write_text("context = \n")
+    with pytest.raises(SettingsError, match=r"cannot read .*agentgrade\.toml"):
+        read_file_layer(tmp_path)
+
+
+def test_a_single_budget_may_be_written_as_a_number() -> None:
+    assert resolve([Layer("t", {"response_tokens": 100})]).settings.response_tokens == [100]
+
+
+def test_built_in_modes_say_what_they_promise() -> None:
+    modes = Settings.model_validate({}).all_modes()
+    assert modes["baseline"].speculates is False and modes["mtp"].speculates is True
+    assert modes["mtp"].server_args == ("--spec-type", "draft-mtp", "--spec-draft-n-max", "3")
+
+
+def test_own_modes_stand_beside_the_built_in_ones_or_replace_them() -> None:
+    settings = resolve([Layer("t", {"modes": {"q4": {"model": "q4.gguf"}, "mtp": {"server_args": ["-x"]}}})]).settings
+    assert set(settings.all_modes()) == {"baseline", "mtp", "q4"}
+    assert settings.all_modes()["mtp"].server_args == ("-x",) and settings.all_modes()["mtp"].speculates is None
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [(["mpt"], r"unknown mode 'mpt' - did you mean 'mtp'\?"), ([], "names no mode"), (["mtp", "mtp"], "or one twice")],
+)
+def test_modes_are_picked_by_name(names: list[str], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        Settings.model_validate({}).pick_modes(names)
