@@ -147,12 +147,20 @@ class Container:
         return ContainerEnd(int(state["ExitCode"]) if ran else None, bool(state["OOMKilled"]), error_text)
 
     def kill(self) -> None:
-        """SIGKILL to all of its processes; nothing happens if it does not run."""
+        """SIGKILL to all of its processes; nothing happens if it does not run. Output not yet received is lost.
+
+        Raises HostError when the engine refuses.
+        """
+        # The engine reports a container's death only after its output has gone somewhere: a flood would block it.
+        if self._stream is not None:
+            self._stream.hang_up()
         try:
             self._api.kill(self.id)
         except APIError as error:
             if error.status_code not in _GONE:
                 raise HostError(f"cannot kill container {self.id[:12]}: {_reason(error)}") from error
+        except requests.RequestException as error:
+            raise HostError(f"lost the engine while killing container {self.id[:12]}: {error}") from error
 
     def remove(self) -> None:
         """Kill and delete it, with its anonymous volumes; calling twice is harmless."""
@@ -165,6 +173,8 @@ class Container:
         except APIError as error:
             if error.status_code not in _GONE:
                 raise HostError(f"cannot remove container {self.id[:12]}: {_reason(error)}") from error
+        except requests.RequestException as error:
+            raise HostError(f"lost the engine while removing container {self.id[:12]}: {error}") from error
         self._removed = True
 
     def __enter__(self) -> Self:

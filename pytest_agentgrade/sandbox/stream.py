@@ -63,6 +63,13 @@ class FramedStream:
         self._left -= len(data)
         return Piece(self._stream, data)
 
+    def hang_up(self) -> None:
+        """End both directions; another thread's :meth:`receive` returns None then."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:  # closed, or the other end is gone already
+            return
+
     def close(self) -> None:
         """Drop the connection; closing twice is harmless."""
         # The response owns the connection: closed after its file, it would try to flush it.

@@ -1,0 +1,122 @@
+"""A process that is killed leaves nothing behind. Real processes, a real engine."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import docker
+
+from pytest_agentgrade.sandbox.image import Image
+from pytest_agentgrade.sandbox.owner import Owner, process_start_time
+from pytest_agentgrade.sandbox.reaper import Reaper
+from pytest_agentgrade.sandbox.sweep import sweep
+
+DRIVER = """
+import json, os, subprocess, sys, tempfile, time
+from pathlib import Path
+from pytest_agentgrade.sandbox.container import Container, ContainerSpec
+from pytest_agentgrade.sandbox.engine import connect
+from pytest_agentgrade.sandbox.owner import Owner
+from pytest_agentgrade.sandbox.reaper import Reaper
+from pytest_agentgrade.sandbox.volume import WorkspaceVolume
+import contextlib
+
+image, with_reaper = sys.argv[1], sys.argv[2] == "reaper"
+client, owner = connect(), Owner.current()
+with contextlib.ExitStack() as stack:
+    child = subprocess.Popen(["sleep", "300"], start_new_session=True, stdout=subprocess.DEVNULL)
+    folder = tempfile.mkdtemp()
+    if with_reaper:
+        reaper = stack.enter_context(Reaper(owner))
+        reaper.watch(child.pid)
+        reaper.watch_dir(Path(folder))
+    volume = stack.enter_context(WorkspaceVolume(client, image, owner, "killed", size=1 << 20))
+    spec = ContainerSpec(image, ("sleep", "300"), "agent", volumes=(volume.mount(),))
+    container = stack.enter_context(Container.start(client, spec, owner, "killed"))
+    if os.fork() == 0:  # a forked child must not keep the reaper from noticing
+        time.sleep(300)
+        os._exit(0)
+    print(json.dumps({"token": owner.token, "child": child.pid, "folder": folder}), flush=True)
+    time.sleep(300)
+"""
+
+
+def run_and_kill(image: Image, with_reaper: bool) -> tuple[dict[str, Any], subprocess.Popen[str]]:
+    driver = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, image.tag, "reaper" if with_reaper else "none"],
+        stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert driver.stdout is not None
+    facts: dict[str, Any] = json.loads(driver.stdout.readline())
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    return facts, driver
+
+
+def leftovers(client: docker.DockerClient, token: str) -> list[str]:
+    filters = {"label": f"agentgrade={token}"}
+    containers = [found.id or "" for found in client.containers.list(all=True, filters=filters)]
+    return containers + [found.name or "" for found in client.volumes.list(filters=filters)]
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 30) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def kill_group(driver: subprocess.Popen[str]) -> None:
+    import os
+
+    os.killpg(driver.pid, signal.SIGKILL)  # the forked sleeper
+    assert driver.stdout is not None
+    driver.stdout.close()
+
+
+def test_sigkill_leaves_nothing_behind(client: docker.DockerClient, image: Image) -> None:
+    facts, driver = run_and_kill(image, with_reaper=True)
+    try:
+        assert eventually(lambda: process_start_time(facts["child"]) is None)
+        assert eventually(lambda: not Path(facts["folder"]).exists())
+        assert eventually(lambda: leftovers(client, facts["token"]) == [])
+    finally:
+        kill_group(driver)
+
+
+def test_sweep_removes_what_the_dead_left_and_nothing_else(client: docker.DockerClient, image: Image) -> None:
+    facts, driver = run_and_kill(image, with_reaper=False)
+    kill_group(driver)
+    mine = client.volumes.create(labels={"agentgrade": Owner.current().token})
+    try:
+        assert len(leftovers(client, facts["token"])) == 3
+        removed = sweep(client)
+        assert leftovers(client, facts["token"]) == []
+        assert len([name for name in removed if name.startswith(("container", "volume"))]) >= 3
+        assert leftovers(client, Owner.current().token) == [mine.name]
+    finally:
+        mine.remove()
+        subprocess.run(["kill", "-9", str(facts["child"])], check=True)
+        Path(facts["folder"]).rmdir()
+
+
+def test_goodbye_removes_nothing(tmp_path: Path) -> None:
+    child = subprocess.Popen(["sleep", "300"])
+    try:
+        with Reaper(Owner.current()) as reaper:
+            reaper.watch(child.pid)
+            reaper.watch_dir(tmp_path)
+        assert process_start_time(child.pid) is not None
+        assert tmp_path.exists()
+    finally:
+        child.kill()
+        child.wait()
