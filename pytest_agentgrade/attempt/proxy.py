@@ -211,11 +211,11 @@ class RecordingProxy:
         if flight.upstream is not None:
             flight.upstream.close()
         exchange = flight.frozen(self._origin)
-        self._exchanges.append(exchange)
         try:
             self._log.ended(exchange)
         except OSError as error:
             self._failure = error
+        self._exchanges.append(exchange)
 
     async def _fly(self, request: web.Request, flight: _Flight) -> web.StreamResponse:
         try:
@@ -284,7 +284,8 @@ async def _pass_stream(request: web.Request, flight: _Flight, upstream: ClientRe
             if flight.parts.deltas and flight.first_token is None:
                 flight.first_token = time.monotonic()
         if not flight.parts.complete:
-            if not flight.parts.error:
+            server_told = flight.parts.error and flight.cut is None
+            if not server_told:
                 _close(request)  # without the end that a complete reply has, as the server did
             flight.failed(Cut.BROKEN, "the stream ended before the reply was complete")
     except ConnectionResetError:
@@ -318,8 +319,8 @@ def _listen(path: Path) -> socket.socket:
     Bound through a descriptor of the folder: the path itself may be longer than the 107 bytes an address holds.
     """
     path.unlink(missing_ok=True)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         listener.bind(f"/proc/self/fd/{folder}/{path.name}")
         path.chmod(0o666)

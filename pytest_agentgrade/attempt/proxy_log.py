@@ -17,7 +17,7 @@ class ExchangeLog:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._handle = path.open("ab")
+        self._handle = path.open("ab", buffering=0)
 
     def started(self, number: int, wall: float, digest: str) -> None:
         """Note a request that is about to be sent on; a reader tells an exchange that never ended by it."""
@@ -33,8 +33,9 @@ class ExchangeLog:
         self._handle.close()
 
     def _write(self, entry: Mapping[str, Any]) -> None:
-        self._handle.write(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
-        self._handle.flush()
+        line = memoryview(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
+        while line:  # a raw write may take a part only
+            line = line[self._handle.write(line) :]
 
 
 def read_log(path: Path) -> tuple[Exchange, ...]:
