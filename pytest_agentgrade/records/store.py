@@ -58,7 +58,10 @@ class AttemptStore:
 
     def path(self, name: str) -> Path:
         """Place of a side file (logs, exchanges, patch); the folder exists afterwards."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _cannot_write(self.folder, error) from error
         return self.folder / name
 
     def write(self, phase: Phase) -> None:
@@ -184,8 +187,11 @@ def _write_bytes(path: Path, data: bytes) -> None:
             os.fsync(stream.fileno())
         Path(temporary).replace(path)
     except OSError as error:
-        remedy = "free some disk space or choose another --agent-run-dir"
-        raise HostError(f"cannot write {path}: {error}", remedy) from error
+        raise _cannot_write(path, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> HostError:
+    return HostError(f"cannot write {path}: {error}", "free some disk space or choose another --agent-run-dir")
 
 
 def _read_model(path: Path, model: type[_M]) -> _M | None:

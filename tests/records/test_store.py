@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pytest_agentgrade.errors import HostError, SettingsError
+from pytest_agentgrade.records.model import FaultRecord, SubmissionPhase, WorkspacePhase
+from pytest_agentgrade.records.store import AttemptStore, RunStore
+from pytest_agentgrade.records.tree_file import read_tree, write_tree
+from pytest_agentgrade.submission.tree import Tree, TreeFile
+from tests.records_made_here import a_key, a_run, a_verdict, an_attempt
+
+WORKSPACE = WorkspacePhase(tree_digest="t", commit_id="c", task_digest="d", prompt_sha256="p", seconds=0.5)
+
+
+def test_a_record_is_the_fold_of_its_finished_phases(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path / "a", a_key())
+    assert store.record().workspace is None and not store.record().complete
+    store.write(WORKSPACE)
+    assert store.record().workspace == WORKSPACE and store.record().agent is None
+    store.write(SubmissionPhase(origin="agent", digest="x"))
+    for number in range(10):
+        assert not store.record().complete
+        store.write_verdict(a_verdict(number))
+    store.write_verdict(a_verdict(0, "failed", beyond=True))
+    assert store.record().complete and store.record().delivers and store.record().passed == 10
+
+
+def test_an_attempt_with_a_fault_or_an_error_is_not_counted() -> None:
+    assert an_attempt().complete
+    assert not an_attempt(fault="host").complete
+    assert not an_attempt(checks=9).complete
+    errors = an_attempt().model_copy(update={"verdicts": [a_verdict(n, "error" if n == 3 else "passed") for n in range(10)]})
+    assert not errors.complete and not errors.delivers
+
+
+def test_a_later_verdict_on_the_same_check_replaces_the_first(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path / "a", a_key())
+    store.write_verdict(a_verdict(1, "failed"))
+    store.write_verdict(a_verdict(1, "passed"))
+    assert [verdict.outcome for verdict in store.record().verdicts] == ["passed"]
+
+
+def test_a_faulty_attempt_is_set_aside_and_kept(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path / "a", a_key())
+    for _ in range(2):
+        store.write(FaultRecord(fault="host", message="no disk", phase="server"))
+        store.clear()
+        assert store.record().fault is None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.try1", "a.try2"]
+
+
+def test_records_come_in_plan_order_and_one_for_every_planned_attempt(tmp_path: Path) -> None:
+    planned = [an_attempt(a_key(mode, seed)) for seed in (2, 1) for mode in ("on", "off")]
+    store = RunStore(tmp_path / "run")
+    store.create(a_run(planned))
+    assert [record.key.label for record in store.records()] == ["on-2", "off-2", "on-1", "off-1"]
+
+
+def test_a_submission_comes_back_as_it_was(tmp_path: Path) -> None:
+    tree = Tree({"a/ü.py": TreeFile(b"x\r\n\0\xff"), "run.sh": TreeFile(b"", executable=True)})
+    store = AttemptStore(tmp_path / "a", a_key())
+    store.write_submission(tree)
+    assert store.read_submission() == tree and store.read_submission().digest == tree.digest
+    assert write_tree(tree) == write_tree(read_tree(write_tree(tree)))
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path / "a", a_key())
+    with pytest.raises(HostError, match=r"cannot read .*submission\.tar"):
+        store.read_submission()
+    store.path("1-workspace.json").write_text('{"tree_digest": 5}')
+    with pytest.raises(HostError, match=r"1-workspace\.json is no WorkspacePhase .*: tree_digest"):
+        store.record()
+    with pytest.raises(SettingsError, match="holds no run"):
+        RunStore(tmp_path).run()
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "..", ""])
+def test_no_name_leads_out_of_the_run(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match="cannot name a file"):
+        RunStore(tmp_path).attempt(a_key(task=name))
+
+
+def test_a_full_disk_is_the_hosts_fault(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(HostError, match="cannot write"):
+        AttemptStore(blocked / "a", a_key()).write_text("x", "y")
+
+
+def test_kill_9_never_leaves_half_a_file(tmp_path: Path) -> None:
+    """A process writes two versions in turn; wherever it is killed, one of them is there, whole."""
+    code = (
+        "import sys; from pathlib import Path; from tests.records_made_here import a_key\n"
+        "from pytest_agentgrade.records.store import AttemptStore\n"
+        "store = AttemptStore(Path(sys.argv[1]), a_key())\n"
+        "while True:\n"
+        "    for letter in 'xy': store.write_text('file', letter * 300_000)\n"
+    )
+    for pause in (0.0, 0.01, 0.02, 0.03):
+        process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "a")], cwd=Path(__file__).parents[2])
+        while not (tmp_path / "a" / "file").exists():
+            assert process.poll() is None
+        time.sleep(pause)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        text = (tmp_path / "a" / "file").read_text()
+        assert text in ("x" * 300_000, "y" * 300_000)
