@@ -205,12 +205,13 @@ class _Output:
 
     def _read(self) -> None:
         half = OUTPUT_CHARACTERS // 2
-        while chunk := os.read(self._pipe.fileno(), 65_536):
-            room = half - len(self._head)
-            self._head += chunk[:room]
-            tail = self._tail + chunk[room:]
-            self._dropped += max(0, len(tail) - half)
-            self._tail = tail[-half:]
+        with self._pipe:
+            while chunk := os.read(self._pipe.fileno(), 65_536):
+                room = half - len(self._head)
+                self._head += chunk[:room]
+                tail = self._tail + chunk[room:]
+                self._dropped += max(0, len(tail) - half)
+                self._tail = tail[-half:]
 
     def text(self) -> str:
         # A child that left the session may hold the pipe open for ever: what came so far is the answer then.
@@ -238,6 +239,8 @@ def _cut(text: str) -> str:
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeError):
+        return "not valid Unicode text"
     return (getattr(error, "strerror", None) or str(error)).lower()
 
 

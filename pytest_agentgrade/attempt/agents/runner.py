@@ -1,0 +1,221 @@
+"""Run an agent in its container, on the task clock."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import docker
+
+from pytest_agentgrade.attempt.agents import forwarder_program
+from pytest_agentgrade.attempt.agents.base import (
+    EXCHANGE_PLACE,
+    PROMPT_PLACE,
+    WORKSPACE_PLACE,
+    Agent,
+    AgentEnd,
+    AgentEvent,
+    AgentRun,
+)
+from pytest_agentgrade.errors import AgentError, HostError
+from pytest_agentgrade.escaping import escape, escape_bytes
+from pytest_agentgrade.sandbox.container import (
+    MEGABYTE,
+    Bind,
+    Container,
+    ContainerSpec,
+    OutputFlood,
+    Tmpfs,
+    VolumeMount,
+)
+from pytest_agentgrade.sandbox.owner import Owner
+
+SOCKET_NAME = "proxy.sock"
+"""Name of the proxy's socket in the exchange folder."""
+_FORWARDER = "forwarder_program.py"
+_PORT = "8080"
+_START_SECONDS = 60.0
+_END_SECONDS = 20.0
+_TAIL_BYTES = 65_536
+_LINE_BYTES = 8_192
+_MAX_EVENTS = 4_000
+
+
+@dataclass(frozen=True)
+class AgentLimits:
+    """What the container may use."""
+
+    memory_bytes: int = 1_024 * MEGABYTE
+    """Memory and swap together, ``/tmp`` included."""
+    pids: int = 256
+    cpus: float = 1.0
+    tmp_bytes: int = 256 * MEGABYTE
+    """Size of ``/tmp``, which is HOME as well."""
+    output_bytes: int = 64 * MEGABYTE
+    """Of stdout and stderr together."""
+
+
+DEFAULT_LIMITS = AgentLimits()
+
+
+def run_agent(
+    client: docker.DockerClient,
+    image: str,
+    agent: Agent,
+    prompt: str,
+    *,
+    volume: str,
+    exchange_dir: Path,
+    seconds: float,
+    owner: Owner,
+    run_id: str,
+    on_start: Callable[[float], None],
+    limits: AgentLimits = DEFAULT_LIMITS,
+    runtime: str | None = None,
+) -> AgentRun:
+    """Run ``agent`` on ``prompt`` in the workspace ``volume`` until it exits or ``seconds`` have passed.
+
+    ``exchange_dir`` holds the proxy's socket; prompt and programs are written there, and the folder (its mode becomes
+    0755: keep it inside a private one) is what the container sees. ``on_start`` gets the monotonic time at which the
+    agent's process started: give it to ``RecordingProxy.start_clock``. The container is gone when this returns or
+    raises. Raises HostError when the engine fails, AgentError when the agent could not be started.
+    """
+    _fill(exchange_dir, agent, prompt)
+    spec = _spec(image, agent, volume, exchange_dir, limits, runtime)
+    with Container.start(client, spec, owner, run_id) as container:
+        output = _Output()
+        _await_start(container, output)
+        started_at = time.time()
+        on_start(output.started)
+        ended = _follow(container, output, output.started + seconds)
+        clock = time.monotonic() - output.started
+        if not container.wait(_END_SECONDS):
+            raise HostError(f"the agent's container did not end within {_END_SECONDS:g} s", "look at the engine's log")
+        end = container.end()
+    if end.host_error:
+        raise HostError(f"the engine could not run the agent: {end.host_error}")
+    return AgentRun(
+        agent=agent.name,
+        version=agent.version,
+        ended=ended,
+        exit_code=end.exit_code if ended is AgentEnd.EXITED else None,
+        oom_killed=end.oom_killed,
+        started=output.started,
+        started_at=started_at,
+        seconds=clock,
+        events=tuple(output.events),
+        finished=agent.finished(output.events),
+        stdout_tail=_tail(output.tail),
+        stderr_tail=_tail(container.stderr),
+    )
+
+
+def _fill(folder: Path, agent: Agent, prompt: str) -> None:
+    files = {
+        **agent.files(),
+        _FORWARDER: Path(forwarder_program.__file__).read_bytes(),
+        Path(PROMPT_PLACE).name: prompt.encode(),
+    }
+    try:
+        folder.chmod(0o755)
+        for name, data in files.items():
+            (folder / name).write_bytes(data)
+            (folder / name).chmod(0o644)
+    except OSError as error:
+        raise HostError(f"cannot prepare the agent's folder {folder}: {error}") from error
+
+
+def _spec(
+    image: str, agent: Agent, volume: str, exchange_dir: Path, limits: AgentLimits, runtime: str | None
+) -> ContainerSpec:
+    forwarder = ("python3", "-I", "-B", f"{EXCHANGE_PLACE}/{_FORWARDER}", f"{EXCHANGE_PLACE}/{SOCKET_NAME}", _PORT)
+    return ContainerSpec(
+        image=image,
+        command=(*forwarder, *agent.command()),
+        role="agent",
+        env={"HOME": "/tmp", **agent.env()},
+        memory_bytes=limits.memory_bytes,
+        pids=limits.pids,
+        cpus=limits.cpus,
+        tmpfs=(Tmpfs("/tmp", limits.tmp_bytes, inodes=32_768, mode=0o1777, executable=True),),
+        binds=(Bind(str(exchange_dir.resolve()), EXCHANGE_PLACE),),
+        volumes=(VolumeMount(volume, WORKSPACE_PLACE),),
+        workdir=WORKSPACE_PLACE,
+        runtime=runtime,
+        max_output_bytes=limits.output_bytes,
+    )
+
+
+class _Output:
+    """Takes stdout in pieces: its tail, and the JSON lines among it."""
+
+    def __init__(self) -> None:
+        self.started = 0.0
+        self.tail = b""
+        self.events: list[AgentEvent] = []
+        self._line = b""
+
+    def add(self, data: bytes) -> None:
+        self.tail = (self.tail + data)[-_TAIL_BYTES:]
+        *lines, self._line = (self._line + data).split(b"\n")
+        self._line = self._line[: _LINE_BYTES + 1]
+        for line in lines:
+            if len(line) <= _LINE_BYTES and len(self.events) < _MAX_EVENTS:
+                self._add_event(line)
+
+    def _add_event(self, line: bytes) -> None:
+        try:
+            data = json.loads(line)
+        except (ValueError, RecursionError):
+            return  # ordinary output of the agent
+        if isinstance(data, dict):
+            at = time.monotonic() - self.started
+            self.events.append(AgentEvent(at, {escape(key, 100): _escaped(value) for key, value in data.items()}))
+
+
+def _escaped(value: Any) -> Any:
+    """Numbers and texts as they are (texts escaped); anything deeper as escaped JSON."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return escape(value if isinstance(value, str) else json.dumps(value))
+
+
+def _await_start(container: Container, output: _Output) -> None:
+    """Read up to the forwarder's first line; what follows in the same piece belongs to the agent."""
+    head = b""
+    while not head.startswith(forwarder_program.STARTS):
+        try:
+            data = container.receive(_START_SECONDS)
+        except TimeoutError as error:
+            raise HostError(f"the agent's container said nothing for {_START_SECONDS:g} s") from error
+        head += data
+        if not data or len(head) > len(forwarder_program.STARTS) + _TAIL_BYTES:
+            end = container.end()
+            reason = end.host_error or escape_bytes(container.stderr, 500) or f"exit code {end.exit_code}"
+            raise AgentError(f"the agent was not started: {reason}", "does the image have python3?")
+    output.started = time.monotonic()
+    output.add(head[len(forwarder_program.STARTS) :])
+
+
+def _follow(container: Container, output: _Output, deadline: float) -> AgentEnd:
+    """Read until the container ends, or kill it at the deadline."""
+    try:
+        while (left := deadline - time.monotonic()) > 0:
+            data = container.receive(left)
+            if not data:
+                return AgentEnd.EXITED
+            output.add(data)
+    except TimeoutError:
+        pass  # the deadline came in silence
+    except OutputFlood:
+        return AgentEnd.KILLED
+    container.kill()
+    return AgentEnd.CLOCK
+
+
+def _tail(data: bytes) -> str:
+    return escape_bytes(data[-8_000:], 8_000, keep_newlines=True)
