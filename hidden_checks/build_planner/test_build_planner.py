@@ -17,7 +17,7 @@ class Project:
     def __init__(self, candidate: Candidate) -> None:
         self.candidate, self.draw = candidate, candidate.draw
         self.words = iter(self.draw.identifiers(200))
-        self.state = f"{next(self.words)}.json"
+        self.state = candidate.scratch.path(f"{next(self.words)}.json")
         self.targets: dict[str, dict[str, Any]] = {}
         self.files: Made = {}
         self.made: Made = {}
@@ -230,12 +230,12 @@ def test_diamond_is_closed_once(candidate: Candidate) -> None:
 )
 def test_cycle_is_named(candidate: Candidate) -> None:
     """A cycle raises before anything is run: its members only, each depending on the next, the smallest name first."""
-    for length in (1, candidate.draw.integer(3, 8)):
+    for length in (1, candidate.draw.integer(4, 8)):
         project = Project(candidate)
         source = project.source()
         before = project.chain(source, candidate.draw.integer(2, 4))
         members = [project.target(project.output(before[-1])) for _ in range(length)]
-        project.chain(project.output(members[0]), candidate.draw.integer(4, 6))
+        project.chain(project.output(members[0]), candidate.draw.integer(8, 12))
         first = members.index(min(members))
         members = members[first:] + members[:first]
         for name, needed in zip(members, members[1:] + members[:1], strict=True):
