@@ -8,9 +8,9 @@ from typing import Any
 
 from pytest_agentgrade.checks import Candidate, beyond, kills
 
-AT_ONCE = 5.0
+AT_ONCE = 2.0
 """Seconds of silence after which something that must not wait is seen as waiting."""
-MUST_WAIT = 0.5
+MUST_WAIT = 0.3
 """Seconds of silence after which something that must wait is believed to."""
 
 
@@ -28,7 +28,7 @@ def new_cache(candidate: Candidate, clock: Any, **options: Any) -> Any:
     return candidate.call("expiring_cache:ExpiringCache", clock=candidate.callback(clock), **options)
 
 
-@kills("untouched", "boundary_still_alive", "float_clock", "float_deadline")
+@kills("untouched", "boundary_still_alive", "float_clock")
 def test_entry_expires_exactly_at_insertion_plus_ttl(candidate: Candidate) -> None:
     """It lives until just before t + d, at t + d it is expired; large integers are not rounded."""
     draw = candidate.draw
@@ -65,7 +65,7 @@ def test_what_is_no_ttl_is_refused(candidate: Candidate) -> None:
     assert cache.get(key) == value
 
 
-@kills("untouched", "none_means_cache_ttl", "overwriting_keeps_ttl", "overwriting_keeps_birth", "own_ttl_capped")
+@kills("untouched", "none_means_cache_ttl", "overwriting_keeps_ttl", "overwriting_keeps_birth")
 def test_each_set_decides_the_lifetime_anew(candidate: Candidate) -> None:
     """Without a ttl the cache's applies, None is never; overwriting replaces value, time and ttl."""
     draw = candidate.draw
@@ -158,7 +158,7 @@ def test_iteration_is_a_snapshot(candidate: Candidate) -> None:
     assert candidate.list(iterator) == early[2:]
 
 
-@kills("untouched", "none_computed_again", "ttl_from_before_factory", "computed_ttl_ignored", "factory_always_called")
+@kills("untouched", "none_computed_again", "ttl_from_before_factory", "computed_ttl_ignored")
 def test_computed_value_lives_from_its_return(candidate: Candidate) -> None:
     """A living value, None too, is returned without a call; else the factory's, its ttl counted from the return."""
     draw = candidate.draw
@@ -182,7 +182,7 @@ def test_computed_value_lives_from_its_return(candidate: Candidate) -> None:
         assert cache.get(key, default) == default
 
 
-@kills("untouched", "waiter_looks_again", "one_waiter_woken", "double_compute")
+@kills("untouched", "double_compute")
 def test_concurrent_callers_share_one_factory_call(candidate: Candidate) -> None:
     """Callers of a key whose factory runs wait and return that call's value, even if it has expired by then."""
     key, value = candidate.draw.texts(2)
@@ -204,7 +204,7 @@ def test_concurrent_callers_share_one_factory_call(candidate: Candidate) -> None
     assert len(factory.calls) == 1
 
 
-@kills("untouched", "one_factory_at_a_time", "global_lock", "get_waits")
+@kills("untouched")
 def test_nothing_else_waits_for_a_factory(candidate: Candidate) -> None:
     """While a factory runs, other keys are computed and all other methods work at once, for its own key as well."""
     draw = candidate.draw
@@ -224,6 +224,7 @@ def test_nothing_else_waits_for_a_factory(candidate: Candidate) -> None:
     for method, arguments in (("set", (missing, computed)), ("purge", ())):
         second.start(candidate.bound(cache, method), *arguments)
         assert second.state(AT_ONCE) == "done"
+        second.result()
     first.resume(value)
     assert first.result() == value
     assert cache.get(slow) == value
@@ -304,18 +305,15 @@ def test_key_set_again_after_it_expired_comes_last(candidate: Candidate) -> None
 
 
 @beyond
-@kills("interrupt_leaves_flight")
-def test_interrupted_factory_frees_its_key(candidate: Candidate) -> None:
-    """A factory ended by KeyboardInterrupt has raised, too: nobody waits for it for ever."""
+@kills("exit_leaves_flight")
+def test_factory_that_exits_frees_its_key(candidate: Candidate) -> None:
+    """A factory ended by SystemExit, which is no Exception, has raised as well: nobody waits for it for ever."""
     draw = candidate.draw
     key, value, text = draw.texts(3)
     cache = new_cache(candidate, Clock(draw.integer(0, 10**6)), ttl=draw.integer(5, 99))
-
-    def interrupted() -> None:
-        raise KeyboardInterrupt(text)
-
-    with candidate.raises(KeyboardInterrupt) as caught:
-        cache.get_or_compute(key, candidate.callback(interrupted))
+    leaving = candidate.call("functools:partial", candidate.find("sys:exit"), text)
+    with candidate.raises(SystemExit) as caught:
+        cache.get_or_compute(key, leaving)
     assert caught.args == (text,)
     lane = candidate.lane()
     lane.start(candidate.bound(cache, "get_or_compute"), key, candidate.callback(lambda: value))
