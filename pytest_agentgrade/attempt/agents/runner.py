@@ -164,7 +164,7 @@ class _Output:
         *lines, self._line = (self._line + data).split(b"\n")
         self._line = self._line[: _LINE_BYTES + 1]
         for line in lines:
-            if len(line) <= _LINE_BYTES and len(self.events) < _MAX_EVENTS:
+            if line.startswith(b"{") and len(line) <= _LINE_BYTES and len(self.events) < _MAX_EVENTS:
                 self._add_event(line)
 
     def _add_event(self, line: bytes) -> None:
@@ -207,14 +207,30 @@ def _follow(container: Container, output: _Output, deadline: float) -> AgentEnd:
         while (left := deadline - time.monotonic()) > 0:
             data = container.receive(left)
             if not data:
-                return AgentEnd.EXITED
+                # The proxy ends requests at the same moment: an agent that then goes by itself ran out of time.
+                return AgentEnd.EXITED if time.monotonic() < deadline else AgentEnd.CLOCK
             output.add(data)
     except TimeoutError:
         pass  # the deadline came in silence
     except OutputFlood:
+        _drain(container)
         return AgentEnd.KILLED
     container.kill()
+    _drain(container)
     return AgentEnd.CLOCK
+
+
+def _drain(container: Container) -> None:
+    """Read what is left of a killed container's output: the engine waits for that before it calls it ended."""
+    limit = time.monotonic() + _END_SECONDS
+    while time.monotonic() < limit:
+        try:
+            if not container.receive(limit - time.monotonic()):
+                return
+        except OutputFlood:
+            continue
+        except TimeoutError:
+            return
 
 
 def _tail(data: bytes) -> str:
