@@ -1,0 +1,92 @@
+"""Which random inputs a check uses: the first that tell its wrong solutions from the right one."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from pytest_agentgrade.assignment.task import Task
+from pytest_agentgrade.errors import TaskAuthorError
+from pytest_agentgrade.grading.candidate import Candidate
+from pytest_agentgrade.grading.draw import Draw
+from pytest_agentgrade.grading.local import LocalTransport
+from pytest_agentgrade.grading.session import Limits
+from pytest_agentgrade.grading.solutions import REFERENCE, solution_tree
+from pytest_agentgrade.grading.suite import Check
+from pytest_agentgrade.grading.verdict import Outcome, Verdict, classify
+from pytest_agentgrade.submission.tree import Tree
+
+__all__ = ["ChosenDraw", "Draw", "choose_draw", "derive_seed", "try_solution", "try_tree"]
+
+_WORKERS = 2
+
+
+@dataclass(frozen=True)
+class ChosenDraw:
+    """The inputs of one check, the same for all candidates of a run."""
+
+    check: str
+    n: int
+    """How many draws were turned down before."""
+    seed: int
+
+
+def derive_seed(run_key: bytes, task_digest: str, check: str, n: int) -> int:
+    """The ``n``-th seed of a check: 128 bits of HMAC-SHA256, unknown without the run's key."""
+    what = f"{task_digest}/{check}/{n}".encode()
+    return int.from_bytes(hmac.new(run_key, what, hashlib.sha256).digest()[:16], "big")
+
+
+def choose_draw(check: Check, task: Task, run_key: bytes, *, limit: int = 64) -> ChosenDraw:
+    """The first draw on which the reference passes and every solution of ``@kills`` fails.
+
+    The solutions are the author's own and run as plain local processes. Raises TaskAuthorError when none of
+    ``limit`` draws will do, or when a check is wrong in itself.
+    """
+    trouble: dict[str, int] = {}
+    for n in range(limit):
+        seed = derive_seed(run_key, task.digest, check.name, n)
+        misjudged = _misjudged(check, task, n, seed)
+        if not misjudged:
+            return ChosenDraw(check.name, n, seed)
+        for name in misjudged:
+            trouble[name] = trouble.get(name, 0) + 1
+    worst = ", ".join(f"{name} in {count}" for name, count in sorted(trouble.items(), key=lambda item: -item[1]))
+    raise TaskAuthorError(f"{task.name}: {check.name} misjudges {worst} of {limit} draws", "make it more telling")
+
+
+def try_solution(check: Check, task: Task, solution: str, n: int, seed: int) -> Verdict:
+    """Run a check on one of the author's solutions, in a plain local process."""
+    return try_tree(check, task, solution_tree(task, solution), n, seed)
+
+
+def try_tree(check: Check, task: Task, tree: Tree, n: int, seed: int) -> Verdict:
+    """Run a check on a trusted tree, in a plain local process."""
+    started = time.monotonic()
+    found: BaseException | None = None
+    transport = LocalTransport()
+    try:
+        with Candidate(transport, task, tree, seed, Limits()) as candidate:
+            check.function(candidate)
+    except BaseException as error:
+        found = error
+    finally:
+        transport.close()
+    seconds = time.monotonic() - started
+    outcome, reason, fault = classify(found)
+    return Verdict(check.name, check.beyond, outcome, reason, seconds, n, seed, fault)
+
+
+def _misjudged(check: Check, task: Task, n: int, seed: int) -> Sequence[str]:
+    names = (REFERENCE, *check.kills)
+    with ThreadPoolExecutor(_WORKERS) as workers:
+        verdicts = list(workers.map(lambda name: try_solution(check, task, name, n, seed), names))
+    for name, verdict in zip(names, verdicts, strict=True):
+        if verdict.outcome is Outcome.ERROR:
+            raise TaskAuthorError(f"{task.name}: {check.name} breaks on {name}: {verdict.reason}")
+    wanted = (Outcome.PASSED, *(Outcome.FAILED for _ in check.kills))
+    return [name for name, verdict, want in zip(names, verdicts, wanted, strict=True) if verdict.outcome is not want]

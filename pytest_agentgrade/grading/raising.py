@@ -1,0 +1,111 @@
+"""``candidate.raises``: the one way a check accepts an exception."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any
+
+from pytest_agentgrade.errors import CandidateFailed, TaskAuthorError
+from pytest_agentgrade.escaping import escape
+from pytest_agentgrade.grading import wire
+from pytest_agentgrade.grading.answers import Answer, Handle
+
+ErrorName = type[BaseException] | str
+"""A builtin or stdlib class, or ``"package.errors:Name"`` for one of the task's own."""
+
+KNOWN = wire.known_errors()
+
+
+class CandidateRaised(CandidateFailed):
+    """Candidate code raised; lost unless a ``candidate.raises`` block expects just this."""
+
+    def __init__(self, message: Mapping[str, Any], args: object) -> None:
+        self.kinds = tuple(kind for kind in _texts(message.get("kinds")))
+        """Names of the most specific known classes: one for an ordinary exception."""
+        self.error_args = args
+        self.text = message.get("text") if type(message.get("text")) is str else None
+        self.number = message.get("error")
+        shown = escape(str(message.get("type")), 100)
+        super().__init__(f"it raised {shown}: {escape(self.text or '', 300)}")
+
+
+def _texts(value: object) -> list[str]:
+    return [item for item in value if type(item) is str] if type(value) is list else []
+
+
+def name_of(error: ErrorName, own: frozenset[str]) -> str:
+    """The name under which the driver reports a class. Raises TaskAuthorError for one it cannot know."""
+    if isinstance(error, type) and issubclass(error, BaseException):
+        name = wire.error_name(error)
+        if name in KNOWN:
+            return name
+        raise TaskAuthorError(f"exception class {name} is not one the driver knows", "see wire.KNOWN_MODULES")
+    if error in own:
+        return str(error)
+    near = difflib.get_close_matches(str(error), own, 1)
+    raise TaskAuthorError(f"no protected module defines {error!r}", f"did you mean {near[0]!r}?" if near else "")
+
+
+class Raises:
+    """The block: passes when the one question in it raises exactly one of the classes given."""
+
+    def __init__(
+        self,
+        expected: frozenset[str],
+        asked: Callable[[], int],
+        forgive: Callable[[], None],
+        read: Callable[[int, str], Any],
+    ) -> None:
+        self._expected = expected
+        self._asked = asked
+        self._forgive = forgive
+        self._read = read
+        self._before = 0
+        self._caught: CandidateRaised | None = None
+
+    def __enter__(self) -> Raises:
+        self._before = self._asked()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        expected = " or ".join(sorted(self._expected))
+        if error is None:
+            if self._asked() == self._before:
+                raise TaskAuthorError("a candidate.raises block asked the candidate nothing")
+            raise CandidateFailed(f"it did not raise {expected}")
+        if not isinstance(error, CandidateRaised):
+            return False
+        if self._asked() - self._before > 1:
+            raise TaskAuthorError("a candidate.raises block asked more than one question", "move the others out")
+        if len(error.kinds) != 1 or error.kinds[0] not in self._expected:
+            raise CandidateFailed(f"expected {expected}: {error}") from None
+        self._caught = error
+        self._forgive()
+        return True
+
+    def _error(self) -> CandidateRaised:
+        if self._caught is None:
+            raise TaskAuthorError("what a candidate.raises block caught is known only after the block")
+        return self._caught
+
+    @property
+    def args(self) -> Answer:
+        """The exception's ``args``."""
+        return Answer(self._error().error_args)
+
+    @property
+    def text(self) -> Answer:
+        """``str()`` of the exception; None when it has no honest one."""
+        return Answer(self._error().text)
+
+    def attr(self, name: str) -> Answer | Handle:
+        """An attribute of the exception."""
+        number = self._error().number
+        if type(number) is not int:
+            raise CandidateFailed("it raised an exception that cannot be looked at")
+        found: Answer | Handle = self._read(number, name)
+        return found
