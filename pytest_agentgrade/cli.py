@@ -46,7 +46,8 @@ def _parser() -> argparse.ArgumentParser:
     report.set_defaults(command=_report)
 
     compare = commands.add_parser("compare", help="print one summary of several runs")
-    compare.add_argument("runs", type=Path, nargs="*", metavar="RUN", help="folders of runs (default: newest of each mode)")
+    default = "folders of runs (default: the newest of each mode)"
+    compare.add_argument("runs", type=Path, nargs="*", metavar="RUN", help=default)
     compare.add_argument("--mode", default="baseline,mtp", help="modes to look for when no RUN is given")
     _add_format(compare)
     compare.set_defaults(command=_compare)

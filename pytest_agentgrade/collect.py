@@ -130,11 +130,12 @@ class GradingSession:
         with self.run.open_candidate(key, check) as opened:
             item.stash[_OPEN] = opened
             yield opened
+            opened.dismiss()
 
     def finish_check(self, item: pytest.Function) -> None:
         """The check's body is over: the candidate must still be in turn."""
         if _OPEN in item.stash:
-            item.stash[_OPEN].finish()
+            item.stash[_OPEN].conclude()
 
     def judge(self, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
         """Record the verdict of a call; a fault of host or task author turns a failure into an error."""
@@ -142,8 +143,7 @@ class GradingSession:
             return
         error = None if call.excinfo is None else call.excinfo.value
         check = getattr(item, "originalname", item.name)
-        is_fault = self.run.record_verdict(item.stash[_KEY], check, error, item.stash[_OPEN], call.duration)
-        if is_fault:
+        if self.run.record_verdict(item.stash[_KEY], check, error, call.duration):
             report.outcome, report.when = "failed", "setup"
             report.longrepr = report.longrepr or str(error)
 
@@ -221,4 +221,3 @@ def _narrator(config: pytest.Config) -> Any:
             reporter.write_line(line)
 
     return narrate
-

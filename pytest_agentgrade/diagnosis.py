@@ -62,4 +62,5 @@ def _lines(requirements: Sequence[Requirement]) -> list[str]:
 def _settings_lines(resolved: Resolved) -> list[str]:
     values = resolved.settings.model_dump(mode="json")
     width = max(len(name) for name in values)
-    return ["settings:", *(f"  {name.ljust(width)}  {value!r}  ({resolved.sources[name]})" for name, value in values.items())]
+    lines = (f"  {name.ljust(width)}  {value!r}  ({resolved.sources[name]})" for name, value in values.items())
+    return ["settings:", *lines]

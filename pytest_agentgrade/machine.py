@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,10 @@ from pytest_agentgrade.assignment.task import Task
 from pytest_agentgrade.errors import HostError
 from pytest_agentgrade.grading.judge import Judge
 from pytest_agentgrade.grading.judged_tree import judged_tree
+from pytest_agentgrade.grading.refused import RefusedCandidate
+from pytest_agentgrade.grading.suite import Check
+from pytest_agentgrade.grading.verdict import classify
+from pytest_agentgrade.records.model import DrawRecord, SubmissionPhase, VerdictRecord
 from pytest_agentgrade.records.store import AttemptStore
 from pytest_agentgrade.sandbox.engine import connect
 from pytest_agentgrade.sandbox.image import Image, ensure_image
@@ -65,11 +70,41 @@ class Machine:
             yield
 
     @contextmanager
-    def candidate(self, task: Task, attempt: AttemptStore, draw_seed: int) -> Generator[Candidate, None, None]:
-        """The stored submission of an attempt in a fresh judge container."""
+    def candidate(
+        self, task: Task, attempt: AttemptStore, draw_seed: int
+    ) -> Generator[Candidate | RefusedCandidate, None, None]:
+        """The stored submission of an attempt in a fresh judge container; a refused one fails every check."""
+        submission = attempt.read(SubmissionPhase)
+        if submission is not None and submission.refused is not None:
+            yield RefusedCandidate(f"submission refused: {submission.refused}")
+            return
         tree, _ignored = judged_tree(task, attempt.read_submission())
         with self.quiet_clock(), self.judge.open(task, tree, draw_seed) as opened:
             yield opened
+
+    def verdict(self, task: Task, attempt: AttemptStore, check: Check, draw: DrawRecord) -> VerdictRecord:
+        """One check on the stored submission of an attempt, without pytest."""
+        started, found = time.monotonic(), None
+        try:
+            with self.candidate(task, attempt, int(draw.seed, 16)) as candidate:
+                check.function(candidate)
+        except BaseException as error:
+            found = error
+        return verdict_record(check, draw, found, time.monotonic() - started)
+
+
+def verdict_record(check: Check, draw: DrawRecord, error: BaseException | None, seconds: float) -> VerdictRecord:
+    """What is journaled of a check that ended with ``error``, or without one. Raises KeyboardInterrupt again."""
+    outcome, reason, _fault = classify(error)
+    return VerdictRecord(
+        check=check.name,
+        beyond=check.beyond,
+        outcome=outcome.value,
+        reason=reason,
+        seconds=seconds,
+        draw_n=draw.n,
+        draw_seed=draw.seed,
+    )
 
 
 def _locks_folder() -> Path:

@@ -53,7 +53,7 @@ def add_options(parser: pytest.Parser) -> None:
     """Register ``--agent-*``; values stay plain text so that they travel to xdist workers."""
     group = parser.getgroup("agentgrade", "grade coding agents, mode by mode")
     group.addoption("--agent-mode", metavar="MODE,...", help="run and grade these modes, for example baseline,mtp")
-    group.addoption("--agent-patches", metavar="DIR", help="grade patches made elsewhere: DIR/TASK.patch; no model needed")
+    group.addoption("--agent-patches", metavar="DIR", help="grade DIR/TASK.patch made elsewhere, no model needed")
     for option in _OPTIONS:
         group.addoption(option.flag, dest=_dest(option), metavar=option.metavar, help=option.help)
 

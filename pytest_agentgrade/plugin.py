@@ -14,7 +14,7 @@ from pytest_agentgrade.errors import AgentGradeError
 if TYPE_CHECKING:
     from pytest_agentgrade.collect import GradingSession
 
-_SESSION = pytest.StashKey["GradingSession"]()
+_SESSION: pytest.StashKey[GradingSession] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -23,10 +23,10 @@ def regrade(folder: Path, rootdir: Path, log: Callable[[str], None]) -> int:
     """
     store = RunStore(folder)
     settings = Settings.model_validate(store.run().settings)
-    names = sorted({key.task for key in store.keys()})
+    names = sorted({key.task for key in store.planned()})
     tasks = {task.name: task for task in load_tasks(settings, rootdir, names)}
     with Machine.open(settings, store.run().run_id) as machine:
-        return sum(_regrade(machine, store, store.attempt(key), tasks[key.task], log) for key in store.keys())
+        return sum(_regrade(machine, store, store.attempt(key), tasks[key.task], log) for key in store.planned())
 
 
 def _regrade(machine: Machine, store: RunStore, attempt: AttemptStore, task: Task, log: Callable[[str], None]) -> int:
@@ -36,7 +36,8 @@ def _regrade(machine: Machine, store: RunStore, attempt: AttemptStore, task: Tas
         log(f"{attempt.key}: no stored submission")
         return 0
     if record.workspace is not None and record.workspace.task_digest != task.digest:
-        raise SettingsError(f"task {task.name} has changed since {store.folder} was made", "use that version of the task")
+        remedy = "judge with the version of the task it was made with"
+        raise SettingsError(f"task {task.name} has changed since {store.folder} was made", remedy)
     before = {verdict.check: verdict for verdict in record.verdicts}
     attempt.set_verdicts_aside()
     changed = 0
@@ -51,5 +52,3 @@ def _regrade(machine: Machine, store: RunStore, attempt: AttemptStore, task: Tas
 
 def _differs(before: VerdictRecord | None, after: VerdictRecord) -> bool:
     return before is not None and before.outcome != after.outcome
-
-

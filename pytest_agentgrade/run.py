@@ -9,25 +9,27 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
 import pytest_agentgrade
-from pytest_agentgrade.assignment.catalog import load_tasks, task_names, folders
+from pytest_agentgrade.assignment.catalog import folders, load_tasks, task_names
 from pytest_agentgrade.assignment.mode import Mode
 from pytest_agentgrade.assignment.patch_set import PatchSet
 from pytest_agentgrade.assignment.settings import Resolved, Settings
 from pytest_agentgrade.assignment.task import Task
-from pytest_agentgrade.errors import AgentGradeError, HostError, SettingsError, TaskAuthorError
+from pytest_agentgrade.errors import AgentGradeError, SettingsError
 from pytest_agentgrade.plan import AttemptKey, Plan, keys_in_order, make_plan
 from pytest_agentgrade.records.host import describe_host
-from pytest_agentgrade.records.model import AttemptRecord, DrawRecord, FaultRecord, KeyRecord, RunRecord, VerdictRecord
+from pytest_agentgrade.records.model import AttemptRecord, DrawRecord, KeyRecord, RunRecord
 from pytest_agentgrade.records.store import RunStore
 from pytest_agentgrade.turns import Turns
 
 if TYPE_CHECKING:
     from pytest_agentgrade.grading.candidate import Candidate
+    from pytest_agentgrade.grading.refused import RefusedCandidate
+    from pytest_agentgrade.grading.suite import Check
     from pytest_agentgrade.machine import Machine
 
 Narrator = Callable[[str], None]
@@ -129,6 +131,8 @@ class Run:
         self._record = store.run()
         self._done: dict[AttemptKey, AttemptRecord] = {}
         self._faults: dict[AttemptKey, AgentGradeError] = {}
+        self._draws: dict[str, dict[str, DrawRecord]] = {}
+        self._checks: dict[str, dict[str, Check]] = {}
         self._exit = ExitStack()
         self._worker = worker
 
@@ -179,7 +183,7 @@ class Run:
             pipeline.run_attempt(key, task, mode, self.setup.settings, self.machine, attempt, narrate)
 
     @contextmanager
-    def open_candidate(self, key: AttemptKey, check: str) -> Generator[Candidate, None, None]:
+    def open_candidate(self, key: AttemptKey, check: str) -> Generator[Candidate | RefusedCandidate, None, None]:
         """The attempt's submission in a fresh container, for one check; raises the attempt's fault."""
         if key in self._faults:
             raise self._faults[key]
@@ -188,24 +192,16 @@ class Run:
         with self.machine.candidate(task, self.store.attempt(key), int(draw.seed, 16)) as opened:
             yield opened
 
-    def record_verdict(
-        self, key: AttemptKey, check: str, error: BaseException | None, candidate: Candidate, seconds: float
-    ) -> bool:
+    def record_verdict(self, key: AttemptKey, check: str, error: BaseException | None, seconds: float) -> bool:
         """Journal how a check ended; True when that is nobody's failure but a fault of host or task author."""
-        from pytest_agentgrade.grading.judge import classify
-        from pytest_agentgrade.grading.suite import load_checks
-        from pytest_agentgrade.grading.verdict import Outcome
+        from pytest_agentgrade.machine import verdict_record
 
         task = self.setup.task(key.task)
-        outcome, reason, _ = classify(error, candidate)
-        draw = self._draws_of(task, _silent)[check]
-        beyond = {one.name: one.beyond for one in load_checks(task)}[check]
-        verdict = VerdictRecord(
-            check=check, beyond=beyond, outcome=outcome.value, reason=reason, seconds=seconds, draw_n=draw.n,
-            draw_seed=draw.seed,
-        )  # fmt: skip
+        if isinstance(error, KeyboardInterrupt):
+            return False
+        verdict = verdict_record(self._checks_of(task)[check], self._draws_of(task, _silent)[check], error, seconds)
         self.store.attempt(key).write_verdict(verdict)
-        return outcome is Outcome.ERROR
+        return verdict.outcome == "error"
 
     def properties(self, key: AttemptKey) -> list[tuple[str, object]]:
         """What JUnit says of a check's attempt."""
@@ -231,18 +227,20 @@ class Run:
         self._draws[task.name] = draws
         return draws
 
-    @cached_property
-    def _draws(self) -> dict[str, dict[str, DrawRecord]]:
-        return {}
+    def _checks_of(self, task: Task) -> dict[str, Check]:
+        from pytest_agentgrade.grading.suite import load_checks
+
+        if task.name not in self._checks:
+            self._checks[task.name] = {check.name: check for check in load_checks(task)}
+        return self._checks[task.name]
 
     def _make_draws(self, task: Task, narrate: Narrator) -> None:
         from pytest_agentgrade.grading.draws import choose_draw
-        from pytest_agentgrade.grading.suite import load_checks
 
         narrate(f"{task.name}: drawing inputs that tell right from wrong")
         key = bytes.fromhex(self._record.draw_key)
         with self.machine.quiet_clock():
-            chosen = [choose_draw(check, task, key) for check in load_checks(task)]
+            chosen = [choose_draw(check, task, key) for check in self._checks_of(task).values()]
         self.store.write_draws(task.name, [DrawRecord(check=d.check, n=d.n, seed=f"{d.seed:x}") for d in chosen])
 
 

@@ -44,7 +44,8 @@ class Turns:
             if self._ended() > ended:
                 deadline, ended = time.monotonic() + longest, self._ended()
             if time.monotonic() > deadline:
-                raise HostError(f"attempt {self._order[index - 1]} never ended", "run again with the same --agent-run-dir")
+                remedy = "run again with the same --agent-run-dir"
+                raise HostError(f"attempt {self._order[index - 1]} never ended", remedy)
             time.sleep(_POLL_SECONDS)
 
     def _ended(self) -> int:

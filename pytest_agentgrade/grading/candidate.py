@@ -51,6 +51,7 @@ class Candidate:
         """The last failure that no ``raises`` block took: a check that swallows it is lost all the same."""
         self._in_upcall = 0
         self._finished = 0
+        self._concluded = False
 
     def __enter__(self) -> Candidate:
         self.session.greet()
@@ -67,9 +68,17 @@ class Candidate:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is None:
-            self._conclude()
+            self.conclude()
 
-    def _conclude(self) -> None:
+    def dismiss(self) -> None:
+        """The check has ended in another way already: leaving the block asks nothing more."""
+        self._concluded = True
+
+    def conclude(self) -> None:
+        """The check's body is over: raises CandidateFailed unless the candidate is still in turn. Once is enough."""
+        if self._concluded:
+            return
+        self._concluded = True
         if self._failure is not None:
             raise self._failure
         if not self._finished:

@@ -26,5 +26,6 @@ def describe_gpus() -> list[str]:
     if program is None:
         return []
     query = "--query-gpu=name,driver_version,memory.total,memory.used"
-    done = subprocess.run([program, query, "--format=csv,noheader"], capture_output=True, text=True, timeout=20, check=False)
+    command = [program, query, "--format=csv,noheader"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     return [line.strip() for line in done.stdout.splitlines() if line.strip()] if done.returncode == 0 else []

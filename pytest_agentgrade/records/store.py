@@ -140,7 +140,7 @@ class RunStore:
             raise SettingsError(f"{self.folder} holds no run", "name a folder with a run.json in it")
         return record
 
-    def keys(self) -> tuple[AttemptKey, ...]:
+    def planned(self) -> tuple[AttemptKey, ...]:
         """All planned attempts, in plan order."""
         return tuple(AttemptKey(**key.model_dump()) for key in self.run().plan)
 
@@ -150,7 +150,7 @@ class RunStore:
 
     def records(self) -> Iterator[AttemptRecord]:
         """Records of all planned attempts, in plan order; one that has not run is an empty record."""
-        for key in self.keys():
+        for key in self.planned():
             yield self.attempt(key).record()
 
     def write_draws(self, task: str, draws: Iterable[DrawRecord]) -> None:

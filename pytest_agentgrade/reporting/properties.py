@@ -6,7 +6,7 @@ from pytest_agentgrade.records.model import AttemptRecord, RunRecord
 
 
 def attempt_properties(record: AttemptRecord, run: RunRecord) -> list[tuple[str, object]]:
-    """(name, value) pairs, all values short text: names of the attempt, its endings, and the digests of a pair proof."""
+    """(name, value) pairs of short text: names of the attempt, its endings, and the digests of a pair proof."""
     key = record.key
     pairs: list[tuple[str, object]] = [
         ("agentgrade.run", run.run_id),

@@ -1,0 +1,307 @@
+"""One attempt, from the fixture to the stored submission. Reads from top to bottom; data flows one way."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from pytest_agentgrade.assignment.mode import Mode
+from pytest_agentgrade.assignment.settings import Settings
+from pytest_agentgrade.assignment.task import Task
+from pytest_agentgrade.attempt import accounting, serving, snapshot, workspace
+from pytest_agentgrade.attempt.agents.base import Agent, AgentRun
+from pytest_agentgrade.attempt.agents.runner import SOCKET_NAME, run_agent
+from pytest_agentgrade.attempt.agents.toolloop import ToolLoop
+from pytest_agentgrade.attempt.endings import AttemptLimits, Endings, classify_endings
+from pytest_agentgrade.attempt.exchange import Exchange
+from pytest_agentgrade.attempt.proxy import RecordingProxy
+from pytest_agentgrade.attempt.proxy_policy import ProxyPolicy
+from pytest_agentgrade.attempt.server import ProofStatus, RunningServer, launch, prove_mode
+from pytest_agentgrade.errors import AgentGradeError, HostError, SettingsError, SubmissionRefused
+from pytest_agentgrade.escaping import escape
+from pytest_agentgrade.machine import Machine
+from pytest_agentgrade.plan import AttemptKey
+from pytest_agentgrade.records import model
+from pytest_agentgrade.records.store import AttemptStore
+from pytest_agentgrade.sandbox.volume import WorkspaceVolume
+from pytest_agentgrade.submission.patches import apply_patch
+from pytest_agentgrade.submission.render import render_patch
+from pytest_agentgrade.submission.tree import Origin, Submission
+
+TRIES = 2
+"""A host fault before the agent's first request says nothing about the mode: tried once more."""
+_PATCH_CHARACTERS = 4_000_000
+Narrator = Callable[[str], None]
+
+
+def run_attempt(
+    key: AttemptKey,
+    task: Task,
+    mode: Mode,
+    settings: Settings,
+    machine: Machine,
+    store: AttemptStore,
+    narrate: Narrator,
+) -> None:
+    """Run one attempt and store every phase; raises the fault (journaled too) when it is not the model's."""
+    attempt = _Attempt(key, task, mode, settings, machine, store, narrate)
+    for tried in range(TRIES):
+        try:
+            attempt.run()
+            return
+        except AgentGradeError as fault:
+            if isinstance(fault, HostError) and tried + 1 < TRIES and not _has_asked(store):
+                narrate(f"{key}: {fault}; trying once more")
+                store.clear()
+                continue
+            _journal(store, fault, tried)
+            raise
+        except Exception as bug:
+            error = HostError(f"{type(bug).__name__}: {bug}", "this is a fault of pytest-agentgrade: please report it")
+            _journal(store, error, tried)
+            raise error from bug
+
+
+def take_patch(task: Task, patch: Path, store: AttemptStore) -> None:
+    """Store a patch made elsewhere as the attempt's submission."""
+    store.write(_workspace_phase(task, "", 0.0))
+    try:
+        submission = apply_patch(task.base, patch.read_bytes())
+    except OSError as error:
+        fault = HostError(f"cannot read {patch}: {error}", "name another folder with --agent-patches")
+        _journal(store, fault, 0)
+        raise fault from error
+    except SubmissionRefused as refusal:
+        store.write(model.SubmissionPhase(origin=Origin.PATCH.value, digest=None, refused=str(refusal)))
+        return
+    _store_submission(store, task, submission, _submission_phase(task, submission))
+
+
+class _Attempt:
+    """The steps of one attempt that need a model; each stores its phase when it is done."""
+
+    def __init__(
+        self,
+        key: AttemptKey,
+        task: Task,
+        mode: Mode,
+        settings: Settings,
+        machine: Machine,
+        store: AttemptStore,
+        narrate: Narrator,
+    ) -> None:
+        self.key, self.task, self.mode, self.settings = key, task, mode, settings
+        self.machine, self.store, self.narrate = machine, store, narrate
+        self.agent: Agent = ToolLoop()
+
+    def run(self) -> None:
+        built = self._build_workspace()
+        with self._server() as server, self._volume(built) as volume:
+            run, exchanges = self._work(server, volume)
+            phase = self._account(run, exchanges, server)
+            self.store.write(phase)
+            self._take_snapshot(run, exchanges, volume, server)
+        if phase.mode_proof == ProofStatus.CONTRADICTED.value:
+            raise SettingsError("; ".join(phase.mode_notes), "correct the flags or the server of the mode")
+
+    def _build_workspace(self) -> workspace.Workspace:
+        started = time.monotonic()
+        built = workspace.build(self.task)
+        self.store.write(_workspace_phase(self.task, built.commit_id, time.monotonic() - started))
+        return built
+
+    @contextmanager
+    def _server(self) -> Generator[RunningServer, None, None]:
+        started = time.monotonic()
+        with launch(
+            self.mode,
+            serving.server_config(self.settings),
+            log_path=self.store.path("server.log"),
+            lock_dir=self.machine.locks,
+            device=self.settings.device,
+            watch=self.machine.reaper.watch,
+        ) as server:
+            phase = serving.server_phase(server, time.monotonic() - started)
+            self.store.write(phase)
+            if self.agent.needs_tools and server.supports_tools is False:
+                what = f"the chat template of {phase.model or server.url} has no tools"
+                raise SettingsError(f"{what}, agent {self.agent.name} needs them", "choose a model that knows tools")
+            yield server
+
+    @contextmanager
+    def _volume(self, built: workspace.Workspace) -> Generator[WorkspaceVolume, None, None]:
+        machine = self.machine
+        with WorkspaceVolume(
+            machine.client, machine.image.id, machine.owner, machine.run_id, runtime=self.settings.runtime
+        ) as volume:
+            volume.write_tar(built.tar)
+            yield volume
+
+    def _work(self, server: RunningServer, volume: WorkspaceVolume) -> tuple[AgentRun, tuple[Exchange, ...]]:
+        """The agent at work, on the clock, with the proxy as its only way out."""
+        machine, seconds = self.machine, self.settings.task_seconds
+        with tempfile.TemporaryDirectory(prefix="agentgrade-") as private:
+            machine.reaper.watch_dir(Path(private))
+            exchange_dir = Path(private) / "x"
+            exchange_dir.mkdir()
+            log = self.store.path("exchanges.jsonl")
+            with (
+                machine.quiet_clock(),
+                RecordingProxy(server.url, exchange_dir / SOCKET_NAME, self._policy(), log) as proxy,
+            ):
+                self.narrate(f"{self.key}: agent at work, {seconds:g} s on the clock")
+                run = run_agent(
+                    machine.client,
+                    machine.image.id,
+                    self.agent,
+                    self.task.prompt,
+                    volume=volume.name,
+                    exchange_dir=exchange_dir,
+                    seconds=seconds,
+                    owner=machine.owner,
+                    run_id=machine.run_id,
+                    on_start=lambda started: proxy.start_clock(started, seconds),
+                    runtime=self.settings.runtime,
+                )
+        self.store.write_text("agent.stdout", run.stdout_tail)
+        self.store.write_text("agent.stderr", run.stderr_tail)
+        return run, proxy.exchanges
+
+    def _policy(self) -> ProxyPolicy:
+        sampling = self.settings.sampling
+        return ProxyPolicy(
+            seed=self.key.sampling_seed,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            top_k=sampling.top_k,
+            min_p=sampling.min_p,
+            response_tokens=self.key.response_tokens,
+            max_turns=self.settings.turns,
+        )
+
+    def _account(self, run: AgentRun, exchanges: Sequence[Exchange], server: RunningServer) -> model.AgentPhase:
+        sums = accounting.totals(exchanges)
+        alive = server.alive()
+        proof = prove_mode(self.mode, server.speculating() if alive else None, sums.drafted, sums.accepted)
+        sent = [exchange for exchange in exchanges if exchange.sent]
+        return model.AgentPhase(
+            agent=run.agent,
+            agent_version=run.version,
+            started_at=run.started_at,
+            clock_seconds=run.seconds,
+            exit_code=run.exit_code,
+            ended=run.ended.value,
+            requests=len(sent),
+            first_request_sha256=sent[0].request_digest if sent else None,
+            sampling_seed=self.key.sampling_seed,
+            sampling=self.settings.sampling.model_dump(),
+            task_seconds=self.settings.task_seconds,
+            turns=self.settings.turns,
+            prompt_tokens=sums.prompt_tokens,
+            cached_tokens=sums.cached_tokens,
+            completion_tokens=sums.completion_tokens,
+            predicted_tokens=sums.predicted_tokens,
+            predicted_seconds=sums.predicted_seconds,
+            prompt_seconds=sums.prompt_seconds,
+            drafts=model.DraftCounts(drafted=sums.drafted, accepted=sums.accepted),
+            mode_proof=proof.status.value,
+            mode_notes=[*proof.sentences, *proof.warnings],
+            server_peak_rss_bytes=server.peak_rss_bytes(),
+            server_died=not alive,
+        )
+
+    def _take_snapshot(
+        self, run: AgentRun, exchanges: Sequence[Exchange], volume: WorkspaceVolume, server: RunningServer
+    ) -> None:
+        """Whatever the workspace holds now is the submission, whichever limit was met."""
+        try:
+            submission = snapshot.take(volume)
+        except SubmissionRefused as refusal:
+            # What cannot be read was written all the same: nobody may say that there was no edit.
+            endings = self._endings(run, exchanges, server, ("refused",), ())
+            phase = model.SubmissionPhase(origin=Origin.AGENT.value, digest=None, refused=str(refusal))
+            self.store.write(_with_endings(phase, endings))
+            return
+        phase = _submission_phase(self.task, submission)
+        endings = self._endings(run, exchanges, server, phase.changed, phase.ignored)
+        _store_submission(self.store, self.task, submission, _with_endings(phase, endings))
+
+    def _endings(
+        self,
+        run: AgentRun,
+        exchanges: Sequence[Exchange],
+        server: RunningServer,
+        changed: Sequence[str],
+        ignored: Sequence[str],
+    ) -> Endings:
+        limits = AttemptLimits(
+            response_tokens=self.key.response_tokens,
+            context=server.info.context,
+            task_seconds=self.settings.task_seconds,
+            max_turns=self.settings.turns,
+        )
+        return classify_endings(exchanges, run, changed, ignored, limits, server_died=not server.alive())
+
+
+def _workspace_phase(task: Task, commit_id: str, seconds: float) -> model.WorkspacePhase:
+    return model.WorkspacePhase(
+        tree_digest=task.base.digest,
+        commit_id=commit_id,
+        task_digest=task.digest,
+        prompt_sha256=hashlib.sha256(task.prompt.encode()).hexdigest(),
+        seconds=seconds,
+    )
+
+
+def _submission_phase(task: Task, submission: Submission) -> model.SubmissionPhase:
+    """What was changed, sorted by whether it is judged."""
+    changed = task.base.changed_paths(submission.tree)
+    return model.SubmissionPhase(
+        origin=submission.origin.value,
+        digest=submission.tree.digest,
+        changed=[path for path in changed if task.is_editable(path)],
+        ignored=[path for path in changed if not task.is_editable(path)],
+        notes=list(submission.notes),
+    )
+
+
+def _with_endings(phase: model.SubmissionPhase, endings: Endings) -> model.SubmissionPhase:
+    found = [
+        model.EndingRecord(ending=record.ending.value, at_seconds=record.at_seconds, detail=record.detail)
+        for record in endings.records
+    ]
+    head_room = {"tokens_left": endings.tokens_left, "seconds_left": endings.seconds_left}
+    return phase.model_copy(update={"endings": found, **head_room})
+
+
+def _store_submission(store: AttemptStore, task: Task, submission: Submission, phase: model.SubmissionPhase) -> None:
+    """The tree and its patch first; the phase says that they are there."""
+    store.write_submission(submission.tree)
+    patch = render_patch(task.base, submission.tree)
+    store.write_text("submission.patch", escape(patch, _PATCH_CHARACTERS, keep_newlines=True))
+    store.write(phase)
+
+
+def _journal(store: AttemptStore, fault: AgentGradeError, retried: int) -> None:
+    """An attempt leaves a record whatever happened; where even that fails, the first fault is the one to show."""
+    record = model.FaultRecord(
+        fault=fault.fault.value, message=escape(fault.message), hint=fault.hint, phase=_reached(store), retried=retried
+    )
+    store.write(record)
+
+
+def _reached(store: AttemptStore) -> str:
+    """The first phase that is not finished."""
+    record = store.record()
+    phases = {"workspace": record.workspace, "server": record.server, "agent": record.agent}
+    return next((name for name, phase in phases.items() if phase is None), "submission")
+
+
+def _has_asked(store: AttemptStore) -> bool:
+    """Whether the agent has sent a request: from then on a fault is no longer tried again."""
+    exchanges = store.path("exchanges.jsonl")
+    return exchanges.exists() and exchanges.stat().st_size > 0
