@@ -6,8 +6,9 @@ import argparse
 import secrets
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from pytest_agentgrade.assignment.catalog import load_tasks
@@ -161,20 +162,20 @@ def _difference(found: frozenset[str], expected: frozenset[str], row: Row, n: in
     return "; ".join(parts)
 
 
-class _trial:  # noqa: N801 - reads as a function where it is used
+@contextmanager
+def _trial(task: Task, docker: bool) -> Generator[Trial, None, None]:
     """Where solutions run: local processes, or containers as in earnest."""
+    if not docker:
+        yield lambda check, tree, draw: try_tree(check, task, tree, draw.n, draw.seed)
+        return
+    from pytest_agentgrade.grading.judge import Judge
+    from pytest_agentgrade.sandbox.engine import connect
+    from pytest_agentgrade.sandbox.image import ensure_image
+    from pytest_agentgrade.sandbox.owner import Owner
 
-    def __init__(self, task: Task, docker: bool) -> None:
-        self._task = task
-        self._docker = docker
-
-    def __enter__(self) -> Trial:
-        task = self._task
-        if not self._docker:
-            return lambda check, tree, draw: try_tree(check, task, tree, draw.n, draw.seed)
-        raise TaskAuthorError("--docker is not here yet")
-
-    def __exit__(self, *_: object) -> None: ...
+    client = connect()
+    with closing(client), Judge(client, ensure_image(client), Owner.current(), f"author-{secrets.token_hex(4)}") as judge:
+        yield lambda check, tree, draw: judge.run(check, task, tree, draw)
 
 
 if __name__ == "__main__":
