@@ -23,17 +23,17 @@ class _Refusing:
     def __bool__(self) -> NoReturn:
         _refuse("its truth", "write `assert answer == True`, or answer.expect(bool)")
 
-    def _order(self, other: object) -> NoReturn:
+    def _order(self, _other: object) -> NoReturn:
         _refuse("an ordering", "order the plain value: answer.expect(int) < 3")
 
     __lt__ = __le__ = __gt__ = __ge__ = _order
 
-    def _reach(self, *args: object) -> NoReturn:
+    def _reach(self, *_args: object) -> NoReturn:
         _refuse("its elements", "use answer.expect(list), or candidate.contains, .len, .getitem, .iter")
 
     __contains__ = __iter__ = __len__ = __getitem__ = __reversed__ = _reach
 
-    def _calculate(self, *args: object) -> NoReturn:
+    def _calculate(self, *_args: object) -> NoReturn:
         _refuse("a calculation", "calculate with the plain value: answer.expect(int) + 1")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _calculate

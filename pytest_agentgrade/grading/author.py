@@ -25,14 +25,12 @@ Trial = Callable[[Check, Tree, ChosenDraw], Verdict]
 Row = dict[str, list[Verdict]]
 """Verdicts of one solution by check, one for each draw."""
 
-_MARKS = {Outcome.PASSED: "pass", Outcome.FAILED: ".", Outcome.ERROR: "ERROR"}
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the matrix and what is wrong with the task; 1 if anything is."""
     options = _parser().parse_args(arguments)
     try:
-        task = load_tasks(Settings(), Path.cwd(), [options.task])[0]
+        task = load_tasks(Settings.model_validate({}), Path.cwd(), [options.task])[0]
         checks = load_checks(task)
         wanted = [check for check in checks if not options.check or check.name in options.check]
         if options.tree:
@@ -174,7 +172,10 @@ def _trial(task: Task, docker: bool) -> Generator[Trial, None, None]:
     from pytest_agentgrade.sandbox.owner import Owner
 
     client = connect()
-    with closing(client), Judge(client, ensure_image(client), Owner.current(), f"author-{secrets.token_hex(4)}") as judge:
+    with (
+        closing(client),
+        Judge(client, ensure_image(client), Owner.current(), f"author-{secrets.token_hex(4)}") as judge,
+    ):
         yield lambda check, tree, draw: judge.run(check, task, tree, draw)
 
 

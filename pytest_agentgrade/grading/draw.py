@@ -11,7 +11,7 @@ from typing import TypeVar
 
 _T = TypeVar("_T")
 _LETTERS = string.ascii_letters
-_FOREIGN = "äöüßéèñçøåæłžčşığđþ" "αβγδεζλμπσφψω" "бгджзийлпфцчшыэюя" "漢字仮名文山川" "אבגדה"
+_FOREIGN = "äöüßéèñçøåæłžčşığđþαβγδεζλμπσφψωбгджзийлпфцчшыэюя漢字仮名文山川אבגדה"
 _IDENTIFIER_HEAD = string.ascii_lowercase
 _IDENTIFIER_TAIL = string.ascii_lowercase + string.digits + "_"
 

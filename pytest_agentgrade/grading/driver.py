@@ -6,102 +6,33 @@ arrives, and looks names of builtins up in its own copy. That is hygiene, so tha
 it by accident. A hostile one shares the process and may rewrite all of this; it gains nothing, because whatever
 answers, the host compares it with what only the host knows.
 """
+# ruff: noqa: PTH, ARG002 - os and io are already there; the import system sets its methods' signatures
 
 from __future__ import annotations
 
-import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import io
 import os
-import sqlite3
 import sys
 import threading
-from binascii import a2b_base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from queue import SimpleQueue
 from types import ModuleType
 from typing import Any
 
-from pytest_agentgrade.grading.wire import (
-    HEADER,
-    MAX_FRAME,
-    WireError,
-    decode,
-    encode,
-    encode_many,
-    frame_length,
-    known_errors,
-    pack,
-    unpack,
-)
-
-Message = dict[str, Any]
+from pytest_agentgrade.grading.driver_channel import Channel, Objects
+from pytest_agentgrade.grading.driver_operations import OPERATIONS
+from pytest_agentgrade.grading.wire import Message, WireError, decode, encode, encode_many, known_errors
 
 _mro_of: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
 _name_of: Callable[[type], str] = type.__dict__["__qualname__"].__get__
-_args_of: Callable[[BaseException], tuple[Any, ...]] = BaseException.__dict__["args"].__get__  # type: ignore[attr-defined]
+_args_of: Callable[[BaseException], tuple[Any, ...]] = BaseException.__dict__["args"].__get__
 _forget_trace = BaseException.with_traceback
 _context_of = BaseException.__dict__["__context__"].__get__
 _cause_of = BaseException.__dict__["__cause__"].__get__
-_connect = sqlite3.connect
-_cursor = sqlite3.Connection.cursor
-_read, _write, _exit, _get_ident = os.read, os.write, os._exit, threading.get_ident
-_Thread = threading.Thread
-
-
-class Channel:
-    """The two ends of the pipe to the host, moved away from descriptors 0 and 1."""
-
-    def __init__(self) -> None:
-        self._questions = os.dup(0)
-        self._answers = os.dup(1)
-        self._lock = threading.Lock()
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for number in (0, 1, 2):
-            os.dup2(nothing, number)
-        os.close(nothing)
-
-    def receive(self) -> Message | None:
-        """The host's next message, None when it has hung up."""
-        header = self._exactly(HEADER)
-        text = self._exactly(frame_length(header)) if len(header) == HEADER else b""
-        return unpack(text) if text else None
-
-    def send(self, message: Message) -> None:
-        """Write one frame; raises WireError, with nothing written, when it is too large."""
-        data = memoryview(pack(message))
-        with self._lock:
-            while data:
-                data = data[_write(self._answers, data) :]
-
-    def _exactly(self, size: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < size:
-            piece = _read(self._questions, min(size - len(parts), 1 << 16))
-            if not piece:
-                return b""
-            parts += piece
-        return bytes(parts)
-
-
-class Objects:
-    """What stays in the container: objects by number, the same object under the same number."""
-
-    def __init__(self) -> None:
-        self._objects: list[Any] = []
-        self._numbers: dict[int, int] = {}
-
-    def reference(self, value: Any) -> list[Any]:
-        number = self._numbers.get(id(value))
-        if number is None:
-            number = self._numbers[id(value)] = len(self._objects)
-            self._objects.append(value)
-        return ["h", number]
-
-    def __getitem__(self, number: int) -> Any:
-        return self._objects[number]
+_exit, _get_ident, _Thread = os._exit, threading.get_ident, threading.Thread
 
 
 class Lane:
@@ -224,10 +155,7 @@ class Driver:
         self.channel = Channel()
         self.objects = Objects()
         self.errors = known_errors()
-        self.operations: dict[str, Callable[..., Any]] = {
-            **_OPERATIONS, "call": _call, "find": _find, "connect": _connect, "sql": _sql,
-            "file": self._place, "protect": self._protect, "ready": self._ready, "end": _end,
-        }  # fmt: skip
+        self.operations = {**OPERATIONS, "file": self._place, "protect": self._protect, "ready": self._ready}
         self._names = {id(kind): name for name, kind in self.errors.items()}
         self._callbacks: dict[int, Any] = {}
         self._work = work
@@ -284,9 +212,7 @@ class Driver:
         """What an exception is, by the identity of known classes alone; tracebacks (and what they hold) are let go."""
         mro = _mro_of(type(error))
         known = [kind for kind in mro if id(kind) in self._names]
-        nearest = [
-            kind for kind in known if not any(other is not kind and kind in _mro_of(other) for other in known)
-        ]
+        nearest = [kind for kind in known if not any(other is not kind and kind in _mro_of(other) for other in known)]
         reply: Message = {
             "kind": "raise", "kinds": [self._names[id(kind)] for kind in nearest], "type": _name_of(type(error)),
             "text": _text(error), "error": self.objects.reference(error)[1],
@@ -301,7 +227,7 @@ class Driver:
     def _place(self, path: str, data: bytes, executable: bool) -> None:
         target = f"{self._work}/{path}"
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        with io.open(target, "ab") as file:  # noqa: UP020 - `open` may be the candidate's by now, io was ours first
+        with io.open(target, "ab") as file:  # noqa: UP020
             file.write(data)
         os.chmod(target, 0o755 if executable else 0o644)
 
@@ -364,115 +290,6 @@ def _let_go(error: BaseException) -> None:
             seen.add(id(one))
             _forget_trace(one, None)
             waiting += [_context_of(one), _cause_of(one)]
-
-
-def _find(path: str) -> Any:
-    module, _, attributes = path.partition(":")
-    found: Any = importlib.import_module(module)
-    for name in attributes.split(".") if attributes else ():
-        found = getattr(found, name)
-    return found
-
-
-def _call(path: str, /, *args: Any, **kwargs: Any) -> Any:
-    return _find(path)(*args, **kwargs)
-
-
-def _method(target: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
-    return getattr(target, name)(*args, **kwargs)
-
-
-def _invoke(target: Any, /, *args: Any, **kwargs: Any) -> Any:
-    return target(*args, **kwargs)
-
-
-def _contains(target: Any, item: Any) -> bool:
-    return item in target
-
-
-def _getitem(target: Any, key: Any) -> Any:
-    return target[key]
-
-
-def _setitem(target: Any, key: Any, value: Any) -> None:
-    target[key] = value
-
-
-def _delitem(target: Any, key: Any) -> None:
-    del target[key]
-
-
-def _take(iterator: Any, count: int) -> list[Any]:
-    taken: list[Any] = []
-    while len(taken) < count:
-        try:
-            taken.append(next(iterator))
-        except StopIteration:
-            break
-    return taken
-
-
-def _enter(target: Any) -> Any:
-    return type(target).__enter__(target)
-
-
-def _leave(target: Any, error: BaseException | None = None) -> Any:
-    return type(target).__exit__(target, type(error) if error is not None else None, error, None)
-
-
-def _sql(connection: Any, statement: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
-    """Rows of a statement, whatever row or text factory the candidate left on its connection."""
-    if type(connection) is not sqlite3.Connection:
-        raise TypeError("not the connection that was lent")
-    factory, connection.text_factory = connection.text_factory, str
-    try:
-        cursor = _cursor(connection)
-        cursor.row_factory = None
-        try:
-            return cursor.execute(statement, parameters).fetchall()
-        finally:
-            cursor.close()
-    finally:
-        connection.text_factory = factory
-
-
-def _end() -> None:
-    """The last question: no candidate code runs, the answer shows that the candidate is still in turn."""
-
-
-def _scratch_write(path: str, data: bytes, append: bool) -> None:
-    folder = os.path.dirname(path)
-    if folder:
-        os.makedirs(folder, exist_ok=True)
-    with io.open(path, "ab" if append else "wb") as file:  # noqa: UP020
-        file.write(data)
-
-
-def _scratch_read(path: str) -> bytes:
-    with io.open(path, "rb") as file:  # noqa: UP020
-        data = file.read(MAX_FRAME + 1)
-    if len(data) > MAX_FRAME:
-        raise WireError(f"the file is larger than {MAX_FRAME:,} bytes")
-    return data
-
-
-def _scratch_list(folder: str) -> list[str]:
-    found = []
-    for parent, _, files in os.walk(folder):
-        found += [os.path.normpath(os.path.join(parent, name)) for name in files]
-    return sorted(found)
-
-
-def _scratch_utime(path: str, seconds: float) -> None:
-    os.utime(path, (seconds, seconds))
-
-
-_OPERATIONS: dict[str, Callable[..., Any]] = {
-    "method": _method, "invoke": _invoke, "attr": getattr, "setattr": setattr, "len": len, "contains": _contains,
-    "getitem": _getitem, "setitem": _setitem, "delitem": _delitem, "iter": iter, "next": next, "take": _take,
-    "list": list, "enter": _enter, "exit": _leave, "write": _scratch_write, "read": _scratch_read,
-    "exists": os.path.lexists, "files": _scratch_list, "remove": os.remove, "utime": _scratch_utime,
-}  # fmt: skip
 
 
 def main(arguments: list[str]) -> None:

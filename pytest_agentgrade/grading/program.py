@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-_MODULES = ("wire", "driver")
+_MODULES = ("wire", "driver_channel", "driver_operations", "driver")
 
 _BOOTSTRAP = """
 import builtins, sys, types
@@ -27,7 +27,7 @@ main(arguments)
 def program() -> str:
     """Python source that runs the driver with ``sys.argv[1:]`` = work folder, scratch folder.
 
-    The driver's two modules run with a private copy of the builtins and are not left in ``sys.modules``: a candidate
+    The driver's modules run with a private copy of the builtins and are not left in ``sys.modules``: a candidate
     that replaces ``len`` or imports modules by name meets neither.
     """
     package = __name__.rpartition(".")[0]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from pytest_agentgrade.errors import CandidateFailed, TaskAuthorError
 from pytest_agentgrade.escaping import escape
 from pytest_agentgrade.grading import wire
-from pytest_agentgrade.grading.answers import Answer, Handle
+from pytest_agentgrade.grading.answers import Answer
 
 ErrorName = type[BaseException] | str
 """A builtin or stdlib class, or ``"package.errors:Name"`` for one of the task's own."""
@@ -48,25 +48,29 @@ def name_of(error: ErrorName, own: frozenset[str]) -> str:
     raise TaskAuthorError(f"no protected module defines {error!r}", f"did you mean {near[0]!r}?" if near else "")
 
 
+class Asked(Protocol):
+    """What a block needs to know of the conversation."""
+
+    finished: int
+
+    def forgive(self) -> None:
+        """The last failure was what the check wanted."""
+
+    def attr_of(self, number: int, name: str) -> Any:
+        """An attribute of an object known by number."""
+
+
 class Raises:
     """The block: passes when the one question in it raises exactly one of the classes given."""
 
-    def __init__(
-        self,
-        expected: frozenset[str],
-        asked: Callable[[], int],
-        forgive: Callable[[], None],
-        read: Callable[[int, str], Any],
-    ) -> None:
+    def __init__(self, expected: frozenset[str], asked: Asked) -> None:
         self._expected = expected
         self._asked = asked
-        self._forgive = forgive
-        self._read = read
         self._before = 0
         self._caught: CandidateRaised | None = None
 
     def __enter__(self) -> Raises:
-        self._before = self._asked()
+        self._before = self._asked.finished
         return self
 
     def __exit__(
@@ -74,17 +78,17 @@ class Raises:
     ) -> bool:
         expected = " or ".join(sorted(self._expected))
         if error is None:
-            if self._asked() == self._before:
+            if self._asked.finished == self._before:
                 raise TaskAuthorError("a candidate.raises block asked the candidate nothing")
             raise CandidateFailed(f"it did not raise {expected}")
         if not isinstance(error, CandidateRaised):
             return False
-        if self._asked() - self._before > 1:
+        if self._asked.finished - self._before > 1:
             raise TaskAuthorError("a candidate.raises block asked more than one question", "move the others out")
         if len(error.kinds) != 1 or error.kinds[0] not in self._expected:
             raise CandidateFailed(f"expected {expected}: {error}") from None
         self._caught = error
-        self._forgive()
+        self._asked.forgive()
         return True
 
     def _error(self) -> CandidateRaised:
@@ -102,10 +106,9 @@ class Raises:
         """``str()`` of the exception; None when it has no honest one."""
         return Answer(self._error().text)
 
-    def attr(self, name: str) -> Answer | Handle:
+    def attr(self, name: str) -> Any:
         """An attribute of the exception."""
         number = self._error().number
         if type(number) is not int:
             raise CandidateFailed("it raised an exception that cannot be looked at")
-        found: Answer | Handle = self._read(number, name)
-        return found
+        return self._asked.attr_of(number, name)

@@ -7,7 +7,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from pytest_agentgrade.errors import TaskAuthorError
-from pytest_agentgrade.grading.answers import Answer, Handle
 
 _PIECE = 1_000_000
 
@@ -25,15 +24,15 @@ class Scratch:
         for number, piece in enumerate(pieces):
             self._ask("write", (_inside(name), piece, number > 0))
 
-    def read(self, name: str) -> Answer | Handle:
+    def read(self, name: str) -> Any:
         """A file's bytes, at most about 3 MB."""
         return self._answer("read", _inside(name))
 
-    def exists(self, name: str) -> Answer | Handle:
+    def exists(self, name: str) -> Any:
         """Whether something of that name is there."""
         return self._answer("exists", _inside(name))
 
-    def list(self, folder: str = ".") -> Answer | Handle:
+    def list(self, folder: str = ".") -> Any:
         """Sorted relative paths of all files below ``folder``."""
         return self._answer("files", _inside(folder))
 
@@ -49,9 +48,8 @@ class Scratch:
         """The absolute path inside the container, to hand to the candidate."""
         return f"{self._root}/{_inside(name)}"
 
-    def _answer(self, op: str, name: str) -> Answer | Handle:
-        found: Answer | Handle = self._ask(op, (name,))
-        return found
+    def _answer(self, op: str, name: str) -> Any:
+        return self._ask(op, (name,))
 
 
 def _inside(name: str) -> str:

@@ -16,8 +16,8 @@ from pytest_agentgrade.errors import CandidateFailed, HostError, TaskAuthorError
 from pytest_agentgrade.escaping import escape
 from pytest_agentgrade.grading import wire
 from pytest_agentgrade.grading.transport import Transport, Who
+from pytest_agentgrade.grading.wire import Message
 
-Message = dict[str, Any]
 GREETING_SECONDS = 60.0
 
 
@@ -106,7 +106,7 @@ class Session:
         return turn.reply
 
     def quiet(self, turn: Turn, settle: float) -> bool:
-        """Listen until ``turn`` is answered or parked (False) or its lane says nothing for ``settle`` seconds (True)."""
+        """Listen until ``turn`` is answered or parked (False), or its lane is silent for ``settle`` seconds (True)."""
         self._stop_if_failed()
         deadline = self.clock() + settle
         while turn.reply is None and not turn.parked:

@@ -41,7 +41,7 @@ def load_checks(task: Task) -> tuple[Check, ...]:
     checks = tuple(_check(task, one) for one in sorted(functions, key=lambda one: one.__code__.co_firstlineno))
     counted = sum(not check.beyond for check in checks)
     if counted != COUNTED:
-        raise TaskAuthorError(f"{task.check_file} has {counted} checks that count", f"write {COUNTED}, mark others @beyond")
+        raise TaskAuthorError(f"{task.check_file}: {counted} checks count", f"write {COUNTED}, mark others @beyond")
     return checks
 
 

@@ -47,7 +47,7 @@ class Classified(NamedTuple):
     fault: Fault | None
 
 
-def classify(error: BaseException | None, candidate: object = None) -> Classified:
+def classify(error: BaseException | None, _candidate: object = None) -> Classified:
     """Sort what a check raised. Only AssertionError and CandidateFailed are failures.
 
     Everything else - a skip, an expected failure, any other exception - is a task author's error, except this

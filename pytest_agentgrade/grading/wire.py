@@ -35,6 +35,8 @@ KNOWN_MODULES = (
 )  # fmt: skip
 """Standard modules whose exception classes have names both ends agree on."""
 
+Message = dict[str, Any]
+"""What a frame holds; see ``session.py`` and ``driver.py`` for the keys."""
 Opaque = Callable[[Any], list[Any]]
 """Turns a value that does not travel into a tagged reference (or raises)."""
 Special = Callable[[str, list[Any]], Any]
@@ -47,7 +49,7 @@ class WireError(ValueError):
     """Bytes or values that break the rules above; the text says which rule."""
 
 
-def pack(message: dict[str, Any]) -> bytes:
+def pack(message: Message) -> bytes:
     """One frame."""
     text = _dumps(message).encode("ascii")
     if len(text) > MAX_FRAME:
@@ -63,7 +65,7 @@ def frame_length(header: bytes) -> int:
     return length
 
 
-def unpack(text: bytes) -> dict[str, Any]:
+def unpack(text: bytes) -> Message:
     """The message in a frame, its values still encoded."""
     try:
         message = json.loads(text.decode("ascii"), parse_float=_no_number, parse_constant=_no_number)
@@ -76,7 +78,7 @@ def unpack(text: bytes) -> dict[str, Any]:
     return message
 
 
-def _no_number(text: str) -> None:
+def _no_number(_text: str) -> None:
     raise WireError("a message with a bare number in it")
 
 
@@ -174,13 +176,13 @@ def _decode(tree: Any, special: Special, depth: int, budget: _Budget) -> Any:
 
 
 def _read_dict(body: list[Any], special: Special, depth: int, budget: _Budget) -> dict[Any, Any]:
-    pairs = []
+    pairs: list[list[Any]] = []
     for pair in body:
         if type(pair) is not list or len(pair) != 2:
             raise WireError("a dict that is not made of pairs")
         pairs.append([_decode(part, special, depth + 1, budget) for part in pair])
     _refuse_collisions([key for key, _ in pairs])
-    made = {key: value for key, value in pairs}
+    made = dict(pairs)
     if len(made) != len(pairs):
         raise WireError("a dict that holds a key twice")
     return made
@@ -207,7 +209,7 @@ def _from_hex(text: str) -> int:
     return int(text, 16)
 
 
-def _small(value: Any) -> int:
+def _small(_value: Any) -> int:
     return 40
 
 
