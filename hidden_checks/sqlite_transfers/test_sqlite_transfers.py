@@ -232,7 +232,7 @@ def test_nobody_writes_between_the_first_read_and_the_commit(candidate: Candidat
     conn = _open(candidate, lane)
     conn.set_trace_callback(_pause_after_the_first_read(candidate))
     lane.start(TRANSFER, conn, source, target, amount, key=candidate.draw.text())
-    assert lane.state() == "parked"
+    assert lane.state(settle=10) == "parked"
     with candidate.raises(sqlite3.OperationalError) as caught:
         candidate.call(TRANSFER, other, source, target, more)
     assert caught.text == "database is locked"
