@@ -41,6 +41,7 @@ class Candidate:
         self._task = task
         self._tree = tree
         self._lanes = 0
+        self._over = False
         self.draw = Draw(seed)
         """This check's random inputs."""
         self.scratch = Scratch(self._ask, transport.scratch)
@@ -53,8 +54,20 @@ class Candidate:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:
-            self._conversation.conclude()
+        if error is None and not self._over:
+            self.conclude()
+
+    def conclude(self) -> None:
+        """The check's body is over and raised nothing: was it a check, and is the candidate still in turn?
+
+        Leaving the context does this too, unless it was done or the candidate dismissed.
+        """
+        self._over = True
+        self._conversation.conclude()
+
+    def dismiss(self) -> None:
+        """Ask nothing more, whatever the check did."""
+        self._over = True
 
     # -- calls
 

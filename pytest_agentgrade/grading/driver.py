@@ -6,7 +6,8 @@ arrives, and looks names of builtins up in its own copy. That is hygiene, so tha
 it by accident. A hostile one shares the process and may rewrite all of this; it gains nothing, because whatever
 answers, the host compares it with what only the host knows.
 """
-# ruff: noqa: PTH, ARG002 - os and io are already there; the import system sets its methods' signatures
+# os and io are there already, and the import system sets the signatures of its methods:
+# ruff: noqa: PTH101, PTH103, PTH120, ARG002
 
 from __future__ import annotations
 
@@ -155,7 +156,12 @@ class Driver:
         self.channel = Channel()
         self.objects = Objects()
         self.errors = known_errors()
-        self.operations = {**OPERATIONS, "file": self._place, "protect": self._protect, "ready": self._ready}
+        self.operations: dict[str, Callable[..., Any]] = {
+            **OPERATIONS,
+            "file": self._place,
+            "protect": self._protect,
+            "ready": self._ready,
+        }
         self._names = {id(kind): name for name, kind in self.errors.items()}
         self._callbacks: dict[int, Any] = {}
         self._work = work

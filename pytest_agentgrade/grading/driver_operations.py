@@ -2,7 +2,8 @@
 
 Standard library only; all of it is looked up before the candidate's tree arrives.
 """
-# ruff: noqa: PTH - os and io are already there, and pathlib's classes are Python code a candidate may have changed
+# os and io are there already; pathlib is Python code that a candidate may have changed:
+# ruff: noqa: PTH103, PTH118, PTH120
 
 from __future__ import annotations
 
