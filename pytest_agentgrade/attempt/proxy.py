@@ -8,71 +8,20 @@ import os
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from aiohttp import ClientConnectorError, ClientError, ClientResponse, ClientSession, ClientTimeout, TCPConnector, web
+from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTimeout, TCPConnector, web
 
 from pytest_agentgrade.attempt.exchange import Cut, Exchange
+from pytest_agentgrade.attempt.proxy_flight import CHAT_PATH, Flight, close_client, pass_stream, pass_whole
 from pytest_agentgrade.attempt.proxy_log import ExchangeLog
 from pytest_agentgrade.attempt.proxy_policy import MAX_BODY_BYTES, BadRequest, ProxyPolicy, encode
-from pytest_agentgrade.attempt.proxy_stream import ReplyParts, StreamReader
 from pytest_agentgrade.errors import HostError
-from pytest_agentgrade.escaping import escape
 
-CHAT_PATH = "/v1/chat/completions"
 _CONNECT_SECONDS = 10.0
 _START_SECONDS = 10.0
 _STOP_SECONDS = 10.0
-
-
-class _Flight:
-    """One exchange in the making; times are monotonic until it is frozen."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.requested, self.wall = time.monotonic(), time.time()
-        self.first_byte: float | None = None
-        self.first_token: float | None = None
-        self.body: dict[str, Any] = {}
-        self.digest = ""
-        self.status: int | None = None
-        self.cut: Cut | None = None
-        self.parts = ReplyParts()
-        self.task: asyncio.Task[Any] | None = asyncio.current_task()
-        self.upstream: ClientResponse | None = None
-
-    def failed(self, cut: Cut, text: str) -> None:
-        """The first trouble is the one that counts."""
-        self.cut = self.cut or cut
-        self.parts.error = self.parts.error or escape(text, 1_000)
-
-    def frozen(self, origin: float) -> Exchange:
-        """The exchange, ended now."""
-        parts, first_byte, first_token = self.parts, self.first_byte, self.first_token
-        return Exchange(
-            number=self.number,
-            path=CHAT_PATH,
-            requested_at=self.requested - origin,
-            ended_at=time.monotonic() - origin,
-            request_digest=self.digest,
-            request=self.body,
-            first_byte_at=None if first_byte is None else first_byte - origin,
-            first_token_at=None if first_token is None else first_token - origin,
-            wall_started=self.wall,
-            status=self.status,
-            content=parts.content,
-            reasoning=parts.reasoning,
-            tool_calls=parts.tool_calls,
-            finish_reason=parts.finish_reason,
-            usage=parts.usage,
-            timings=parts.timings,
-            deltas=parts.deltas,
-            error=parts.error,
-            error_type=parts.error_type,
-            cut=self.cut,
-        )
 
 
 class RecordingProxy:
@@ -101,7 +50,7 @@ class RecordingProxy:
         self._exchanges: list[Exchange] = []
         self._seen = 0
         self._sent = 0
-        self._flights: set[_Flight] = set()
+        self._flights: set[Flight] = set()
         self._over: tuple[Cut, str] | None = None
         self._ready = threading.Event()
         self._failure: BaseException | None = None
@@ -189,7 +138,7 @@ class RecordingProxy:
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         self._seen += 1
-        flight = _Flight(self._seen)
+        flight = Flight(self._seen)
         self._flights.add(flight)
         try:
             return await self._fly(request, flight)
@@ -198,7 +147,7 @@ class RecordingProxy:
                 flight.failed(Cut.CLIENT, "the agent closed the connection")
                 raise
             asyncio.current_task().uncancel()  # type: ignore[union-attr]
-            _close(request)
+            close_client(request)
             return _error_response(404, "attempt_over", flight.parts.error)
         except Exception as error:
             self._failure = error  # a fault of this machine or program: raised in the owner's thread at the end
@@ -206,7 +155,7 @@ class RecordingProxy:
         finally:
             self._land(flight)
 
-    def _land(self, flight: _Flight) -> None:
+    def _land(self, flight: Flight) -> None:
         self._flights.discard(flight)
         if flight.upstream is not None:
             flight.upstream.close()
@@ -217,7 +166,7 @@ class RecordingProxy:
             self._failure = error
         self._exchanges.append(exchange)
 
-    async def _fly(self, request: web.Request, flight: _Flight) -> web.StreamResponse:
+    async def _fly(self, request: web.Request, flight: Flight) -> web.StreamResponse:
         try:
             raw = await request.read()
             flight.requested, flight.wall = time.monotonic(), time.time()
@@ -239,13 +188,13 @@ class RecordingProxy:
             self._over = (Cut.REFUSED, f"the attempt's {self._policy.max_turns} requests are used up")
         return self._over
 
-    async def _send_on(self, request: web.Request, flight: _Flight, data: bytes) -> web.StreamResponse:
+    async def _send_on(self, request: web.Request, flight: Flight, data: bytes) -> web.StreamResponse:
         try:
             upstream = await self._session.post(f"{self._upstream}{CHAT_PATH}", data=data, headers=self._headers)
             flight.upstream, flight.status = upstream, upstream.status
             if upstream.status != 200 or not flight.body["stream"]:
-                return await _pass_whole(flight, upstream)
-            return await _pass_stream(request, flight, upstream)
+                return await pass_whole(flight, upstream)
+            return await pass_stream(request, flight, upstream)
         except ClientConnectorError as error:
             # Nothing listens any more: the server is gone for good, and 404 makes the agent stop.
             self._over = (Cut.UPSTREAM, "the model server is gone")
@@ -254,59 +203,6 @@ class RecordingProxy:
         except (ClientError, OSError) as error:
             flight.failed(Cut.BROKEN if flight.status else Cut.UPSTREAM, f"{type(error).__name__}: {error}")
             return _error_response(502, "server_error", flight.parts.error)
-
-
-async def _pass_whole(flight: _Flight, upstream: ClientResponse) -> web.Response:
-    """Pass on a reply that is one body: an error, or a completion that is not streamed."""
-    payload = await upstream.read()
-    flight.first_byte = flight.first_token = time.monotonic()
-    reader = StreamReader(flight.parts)
-    reader.feed(b"data: " + payload.replace(b"\n", b" ") + b"\n")
-    if upstream.status != 200:
-        flight.first_token = None
-        flight.failed(Cut.UPSTREAM, f"HTTP {upstream.status}")
-    elif not flight.parts.complete:
-        flight.failed(Cut.BROKEN, "the reply is no chat completion")
-    kind = upstream.content_type or "application/json"
-    return web.Response(status=upstream.status, body=payload, content_type=kind)
-
-
-async def _pass_stream(request: web.Request, flight: _Flight, upstream: ClientResponse) -> web.StreamResponse:
-    """Pass on a stream as it comes, first to the client, then to the record."""
-    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
-    reader = StreamReader(flight.parts)
-    try:
-        await response.prepare(request)
-        async for data in _pieces(upstream, flight):
-            await response.write(data)
-            flight.first_byte = flight.first_byte or time.monotonic()
-            reader.feed(data)
-            if flight.parts.deltas and flight.first_token is None:
-                flight.first_token = time.monotonic()
-        if not flight.parts.complete:
-            server_told = flight.parts.error and flight.cut is None
-            if not server_told:
-                _close(request)  # without the end that a complete reply has, as the server did
-            flight.failed(Cut.BROKEN, "the stream ended before the reply was complete")
-    except ConnectionResetError:
-        flight.failed(Cut.CLIENT, "the agent closed the connection")
-    return response
-
-
-async def _pieces(upstream: ClientResponse, flight: _Flight) -> AsyncIterator[bytes]:
-    """The upstream's bytes; trouble on that side ends them and is noted, so that only the client's is raised."""
-    try:
-        async for data in upstream.content.iter_any():
-            yield data
-    except (ClientError, OSError) as error:
-        if not flight.parts.complete:
-            flight.failed(Cut.BROKEN, f"{type(error).__name__}: {error}")
-
-
-def _close(request: web.Request) -> None:
-    """Close the client's connection behind what was written so far."""
-    if request.transport is not None:
-        request.transport.close()
 
 
 def _error_response(status: int, kind: str, message: str) -> web.Response:

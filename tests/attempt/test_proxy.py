@@ -24,7 +24,8 @@ from pytest_agentgrade.attempt.exchange import (
     predicted_ms,
     prompt_tokens,
 )
-from pytest_agentgrade.attempt.proxy import CHAT_PATH, RecordingProxy
+from pytest_agentgrade.attempt.proxy import RecordingProxy
+from pytest_agentgrade.attempt.proxy_flight import CHAT_PATH
 from pytest_agentgrade.attempt.proxy_log import read_log
 from pytest_agentgrade.attempt.proxy_policy import ProxyPolicy
 from pytest_agentgrade.errors import HostError

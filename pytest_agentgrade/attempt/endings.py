@@ -1,0 +1,294 @@
+"""What stopped, limited or derailed an attempt. Pure functions over what was recorded."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from pytest_agentgrade.attempt.agents.base import AgentEnd, AgentRun
+from pytest_agentgrade.attempt.exchange import Cut, Exchange, completion_tokens, prompt_tokens
+from pytest_agentgrade.attempt.loops import find_call_loop, find_loop
+
+CONTEXT_SLACK = 64
+"""Tokens short of the context at which a server may call it full: a speculating one keeps room for its drafts."""
+
+
+class Ending(Enum):
+    """Everything that can happen to an attempt, with its definition. An attempt has one or more of these."""
+
+    RESPONSE_BUDGET_IN_REASONING = "response_budget_in_reasoning", "a response used up its tokens while still reasoning"
+    RESPONSE_BUDGET_IN_CONTENT = "response_budget_in_content", "a response used up its tokens in its visible text"
+    RESPONSE_BUDGET_IN_TOOL_CALL = "response_budget_in_tool_call", "a response used up its tokens inside a tool call"
+    CONTEXT_FULL = "context_full", "prompt and response together filled the context"
+    PROMPT_OVERFLOW = "prompt_overflow", "the server refused a prompt longer than its context"
+    SERVER_LIMIT = "server_limit", "the server cut a response by length, though neither budget nor context was used up"
+    TASK_CLOCK = "task_clock", "the task clock ran out"
+    TURN_LIMIT = "turn_limit", "the agent used up its requests"
+    TOOL_CALL_UNPARSED = "tool_call_unparsed", "the model wrote a tool call that could not be read as one"
+    TOOL_CALL_IN_REASONING = (
+        "tool_call_in_reasoning",
+        "the model wrote a tool call inside its reasoning, where none counts",
+    )
+    EMPTY_REPLY = "empty_reply", "a response ended by itself with neither text nor tool call"
+    STREAM_BROKEN = "stream_broken", "a response broke off, or carried an error, though the server lived on"
+    SERVER_ERROR = "server_error", "the server answered a request with an error"
+    SERVER_DIED = "server_died", "the server was gone before the attempt was over"
+    REASONING_LOOP = "reasoning_loop", "the reasoning of a response went round in circles"
+    TOOL_CALL_LOOP = "tool_call_loop", "the model made the same tool calls over and over"
+    AGENT_HUNG_UP = "agent_hung_up", "the agent broke off a response by itself"
+    FINISHED = "finished", "the model said that the task was done"
+    STOPPED = "stopped", "the agent ended by itself before the model said that the task was done"
+    AGENT_CRASHED = "agent_crashed", "the agent's program failed"
+    NO_PRODUCTION_EDIT = "no_production_edit", "nothing in the workspace was changed"
+    EDITS_OUTSIDE_ONLY = "edits_outside_only", "only files that are not judged were changed, such as tests"
+
+    definition: str
+    """One clause, for reports."""
+
+    def __new__(cls, value: str, definition: str) -> Ending:
+        """A member whose value is its name in records."""
+        member = object.__new__(cls)
+        member._value_ = value
+        member.definition = definition
+        return member
+
+
+_ONCE = frozenset({Ending.TASK_CLOCK, Ending.TURN_LIMIT, Ending.SERVER_DIED})
+"""Seen from several sides, but they happen once."""
+
+
+@dataclass(frozen=True)
+class AttemptLimits:
+    """The limits an attempt ran under."""
+
+    response_tokens: int
+    context: int | None
+    """Context size in tokens; None where the server does not tell."""
+    task_seconds: float
+    max_turns: int
+
+
+class EndingRecord(NamedTuple):
+    """One ending."""
+
+    ending: Ending
+    at_seconds: float
+    """Of the task clock, when it first happened."""
+    detail: str
+    """For people; escaped."""
+
+
+@dataclass(frozen=True)
+class Endings:
+    """How an attempt ended, and how near it came to the limits it did not reach."""
+
+    records: tuple[EndingRecord, ...]
+    """Each ending once, at its first time; in the order of time."""
+    tokens_left: int | None
+    """Response budget left over by the longest response; None without a response."""
+    seconds_left: float
+    """Of the task clock; 0 when it ran out."""
+
+
+def classify_endings(
+    exchanges: Sequence[Exchange],
+    run: AgentRun,
+    changed_production: Iterable[str],
+    changed_other: Iterable[str],
+    limits: AttemptLimits,
+    *,
+    server_died: bool = False,
+) -> Endings:
+    """Tell how an attempt ended.
+
+    ``changed_production`` are the changed paths that are judged, ``changed_other`` all other changed ones.
+    ``server_died``: the server's process was seen dead at the end of the attempt.
+    """
+    found = [
+        *_of_exchanges(exchanges, run, limits, server_died),
+        *_of_calls(exchanges),
+        *_of_run(exchanges, run, limits),
+        *_of_tree(run, tuple(changed_production), tuple(changed_other)),
+    ]
+    used = [completion_tokens(exchange).tokens for exchange in exchanges if exchange.sent]
+    return Endings(
+        records=_first_times(found),
+        tokens_left=max(0, limits.response_tokens - max(used)) if used else None,
+        seconds_left=max(0.0, limits.task_seconds - run.seconds),
+    )
+
+
+def _first_times(found: list[EndingRecord]) -> tuple[EndingRecord, ...]:
+    groups: dict[Ending, list[EndingRecord]] = {}
+    for record in sorted(found, key=lambda record: record.at_seconds):
+        groups.setdefault(record.ending, []).append(record)
+    return tuple(_counted(records) for records in groups.values())
+
+
+def _counted(records: list[EndingRecord]) -> EndingRecord:
+    first = records[0]
+    once = len(records) == 1 or first.ending in _ONCE
+    return first if once else first._replace(detail=f"{first.detail} ({len(records)} times)")
+
+
+# ---------------------------------------------------------------------------------------------- from the exchanges
+
+
+def _of_exchanges(
+    exchanges: Sequence[Exchange], run: AgentRun, limits: AttemptLimits, server_died: bool
+) -> Iterator[EndingRecord]:
+    gone = [exchange for exchange in exchanges if exchange.cut is Cut.UPSTREAM and exchange.status is None]
+    died = server_died or bool(gone)
+    last_sent = max((exchange.number for exchange in exchanges if exchange.status is not None), default=0)
+    for exchange in exchanges:
+        if died and exchange.cut is Cut.BROKEN and exchange.number == last_sent:
+            yield _record(Ending.SERVER_DIED, exchange, exchange.error)
+            continue
+        yield from _of_reply(exchange, limits)
+        if (cut := _of_cut(exchange, run)) is not None:
+            yield cut
+    if server_died and not exchanges:
+        yield EndingRecord(Ending.SERVER_DIED, run.seconds, "before the first request")
+    elif server_died and not gone:
+        yield _record(Ending.SERVER_DIED, exchanges[-1], "found dead at the end")
+
+
+def _of_cut(exchange: Exchange, run: AgentRun) -> EndingRecord | None:
+    match exchange.cut:
+        case Cut.DEADLINE:
+            return _record(Ending.TASK_CLOCK, exchange, _progress(exchange))
+        case Cut.REFUSED:
+            return _record(Ending.TURN_LIMIT, exchange, exchange.error)
+        case Cut.BROKEN:
+            return _record(Ending.STREAM_BROKEN, exchange, exchange.error)
+        case Cut.CLIENT if run.ended is AgentEnd.EXITED:  # a killed agent's requests are cut by the kill
+            return _record(Ending.AGENT_HUNG_UP, exchange, exchange.error)
+        case Cut.UPSTREAM:
+            return _record(_of_server_error(exchange), exchange, exchange.error)
+        case _:
+            return None
+
+
+def _of_server_error(exchange: Exchange) -> Ending:
+    if exchange.status is None:
+        return Ending.SERVER_DIED
+    if exchange.error_type == "exceed_context_size_error" or "maximum context length" in exchange.error:
+        return Ending.PROMPT_OVERFLOW
+    if "does not match the expected" in exchange.error:
+        return Ending.TOOL_CALL_UNPARSED
+    return Ending.SERVER_ERROR
+
+
+def _of_reply(exchange: Exchange, limits: AttemptLimits) -> Iterator[EndingRecord]:
+    """What a reply itself says, cut or not."""
+    if exchange.reasoning and (loop := find_loop(exchange.reasoning)) is not None:
+        yield _record(Ending.REASONING_LOOP, exchange, str(loop))
+    if exchange.cut is not None:
+        return
+    if (ending := _of_length(exchange, limits)) is not None:
+        loop = find_loop(exchange.content) if ending is Ending.RESPONSE_BUDGET_IN_CONTENT else None
+        yield _record(ending, exchange, _progress(exchange) + (f"; {loop}" if loop else ""))
+    elif (ending := _of_unusable_reply(exchange)) is not None:
+        yield _record(ending, exchange, _progress(exchange))
+
+
+def _of_length(exchange: Exchange, limits: AttemptLimits) -> Ending | None:
+    """Which limit stands behind ``finish_reason: length``, a word servers use for all of them."""
+    tokens = completion_tokens(exchange).tokens
+    cap = min(limits.response_tokens, int(exchange.request.get("max_tokens", limits.response_tokens)))
+    # Some servers say `tool_calls` for a call that the cap has cut.
+    if exchange.finish_reason != "length" and not (tokens >= cap and _broken_call(exchange)):
+        return None
+    if tokens >= cap:
+        if exchange.tool_calls:
+            return Ending.RESPONSE_BUDGET_IN_TOOL_CALL
+        in_content = bool(exchange.content.strip())
+        return Ending.RESPONSE_BUDGET_IN_CONTENT if in_content else Ending.RESPONSE_BUDGET_IN_REASONING
+    prompt = prompt_tokens(exchange)
+    full = limits.context is not None and prompt is not None and prompt + tokens >= limits.context - CONTEXT_SLACK
+    return Ending.CONTEXT_FULL if full else Ending.SERVER_LIMIT
+
+
+_CALL_AS_TEXT = re.compile(r"<tool_call\b|<function[=_]|<\|tool_call|\[TOOL_CALLS\]|<invoke ")
+
+
+def _of_unusable_reply(exchange: Exchange) -> Ending | None:
+    if _broken_call(exchange) or (not exchange.tool_calls and _CALL_AS_TEXT.search(exchange.content)):
+        return Ending.TOOL_CALL_UNPARSED
+    if exchange.tool_calls or exchange.content.strip():
+        return None
+    return Ending.TOOL_CALL_IN_REASONING if _CALL_AS_TEXT.search(exchange.reasoning) else Ending.EMPTY_REPLY
+
+
+def _broken_call(exchange: Exchange) -> bool:
+    return any(not _is_object(call.arguments or "{}") or not call.name for call in exchange.tool_calls)
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _of_calls(exchanges: Sequence[Exchange]) -> Iterator[EndingRecord]:
+    made = [(exchange, call) for exchange in exchanges if exchange.cut is None for call in exchange.tool_calls]
+    loop = find_call_loop([(call.name, call.arguments) for _, call in made])
+    if loop is not None:
+        last = made[loop.start + loop.length - 1][0]
+        yield _record(Ending.TOOL_CALL_LOOP, last, f"{made[loop.start][1].name!r}: {loop}")
+
+
+# ---------------------------------------------------------------------------------------------- from run and tree
+
+
+def _of_run(exchanges: Sequence[Exchange], run: AgentRun, limits: AttemptLimits) -> Iterator[EndingRecord]:
+    if run.ended is AgentEnd.CLOCK:
+        yield EndingRecord(Ending.TASK_CLOCK, run.seconds, f"{limits.task_seconds:g} s")
+        return
+    if run.ended is AgentEnd.KILLED or run.exit_code != 0:
+        yield EndingRecord(Ending.AGENT_CRASHED, run.seconds, _crash(run))
+    elif _finished(exchanges, run):
+        yield EndingRecord(Ending.FINISHED, run.seconds, "")
+    elif not any(exchange.cut in (Cut.DEADLINE, Cut.REFUSED) for exchange in exchanges):  # these made it stop
+        yield EndingRecord(Ending.STOPPED, run.seconds, "")
+
+
+def _finished(exchanges: Sequence[Exchange], run: AgentRun) -> bool:
+    """As the agent says; else by the sign of all chat agents: a last reply that is text and asks for no tool."""
+    if run.finished is not None:
+        return run.finished
+    if not exchanges:
+        return False
+    last = exchanges[-1]
+    return last.cut is None and last.finish_reason == "stop" and bool(last.content.strip()) and not last.tool_calls
+
+
+def _crash(run: AgentRun) -> str:
+    if run.ended is AgentEnd.KILLED:
+        return "killed for too much output"
+    memory = ", a process was killed for memory" if run.oom_killed else ""
+    lines = run.stderr_tail.strip().splitlines()
+    return f"exit code {run.exit_code}{memory}" + (f": {lines[-1][:300]}" if lines else "")
+
+
+def _of_tree(run: AgentRun, production: tuple[str, ...], other: tuple[str, ...]) -> Iterator[EndingRecord]:
+    if production:
+        return
+    if other:
+        yield EndingRecord(Ending.EDITS_OUTSIDE_ONLY, run.seconds, ", ".join(other[:5]))
+    else:
+        yield EndingRecord(Ending.NO_PRODUCTION_EDIT, run.seconds, "")
+
+
+def _record(ending: Ending, exchange: Exchange, detail: str) -> EndingRecord:
+    return EndingRecord(ending, max(0.0, exchange.ended_at), f"request {exchange.number}: {detail}".removesuffix(": "))
+
+
+def _progress(exchange: Exchange) -> str:
+    count = completion_tokens(exchange)
+    return f"{count.tokens} tokens" if exchange.sent else ""
