@@ -13,6 +13,7 @@ import requests
 from docker.errors import APIError, DockerException
 
 from pytest_agentgrade.errors import HostError
+from pytest_agentgrade.escaping import escape_bytes
 from pytest_agentgrade.sandbox.container import MEGABYTE, USER, Container, ContainerSpec, VolumeMount
 from pytest_agentgrade.sandbox.owner import Owner, labels
 from pytest_agentgrade.sandbox.stream import STDOUT, FramedStream
@@ -21,6 +22,8 @@ WORKDIR = "/work"
 _SIDECAR_EXTRA = 64 * MEGABYTE
 _STEP_SECONDS = 30.0
 """Silence after which the sidecar counts as stuck."""
+_MAKE_READABLE = f"chmod -R u+rwX {WORKDIR}"
+"""Follows no link; all files belong to the one user there is."""
 
 
 class WorkspaceVolume:
@@ -73,10 +76,11 @@ class WorkspaceVolume:
     def read_tar(self) -> Iterator[bytes]:
         """Everything in it as a GNU tar stream, without the top-level ``.git``. Raises HostError.
 
-        tar leaves sockets out silently: ask :meth:`special_files` as well.
+        Files that the agent made unreadable are made readable first. tar leaves sockets out silently: ask
+        :meth:`special_files` as well.
         """
-        command = ("tar", "-c", "--format=gnu", "--exclude=./.git", "--anchored", "-C", WORKDIR, ".")
-        with self._exec(command) as running:
+        script = f"{_MAKE_READABLE} && exec tar -c --format=gnu --exclude=./.git --anchored -C {WORKDIR} ."
+        with self._exec(("sh", "-c", script)) as running:
             yield from running.output()
 
     def special_files(self, limit: int = 100) -> tuple[tuple[str, bytes], ...]:
@@ -85,7 +89,7 @@ class WorkspaceVolume:
         Letters: ``l`` link, ``p`` fifo, ``s`` socket, ``b`` and ``c`` devices. The top-level ``.git`` is left out.
         """
         script = (
-            f"find {WORKDIR} -xdev -path {WORKDIR}/.git -prune -o ! -type f ! -type d -printf '%y%P\\0'"
+            f"{_MAKE_READABLE} && find {WORKDIR} -xdev -path {WORKDIR}/.git -prune -o ! -type f ! -type d -printf '%y%P\\0'"
             f" | head -z -n {int(limit)}"
         )
         with self._exec(("sh", "-c", script)) as running:
@@ -189,7 +193,7 @@ class _Exec:
             time.sleep(0.02)
             details = self._api.exec_inspect(self._id)
         if details["ExitCode"] != 0:
-            said = self._errors.decode("utf-8", "backslashreplace").strip()
+            said = escape_bytes(self._errors.strip().replace(b"\n", b"; "), 500)  # file names are the agent's
             raise HostError(f"`{self._shown}` in the workspace's sidecar ended with {details['ExitCode']}: {said}")
 
 
