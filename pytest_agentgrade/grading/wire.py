@@ -30,8 +30,8 @@ MAX_SAME_HASH = 64
 HEADER = 4
 
 KNOWN_MODULES = (
-    "builtins", "binascii", "configparser", "copy", "csv", "dataclasses", "decimal", "graphlib", "io",
-    "json", "pickle", "queue", "re", "shutil", "sqlite3", "struct", "threading", "tomllib",
+    "builtins", "binascii", "copy", "csv", "decimal", "graphlib", "io", "json", "pickle", "queue", "re", "shutil",
+    "sqlite3", "struct", "threading",
 )  # fmt: skip
 """Standard modules whose exception classes have names both ends agree on."""
 
