@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Generator
 from typing import Protocol
 
 from pytest_agentgrade.errors import SubmissionRefused
@@ -20,7 +21,7 @@ class Snapshotable(Protocol):
     def special_files(self) -> tuple[tuple[str, bytes], ...]:
         """(type letter of ``find``, raw path) of what is neither file nor folder."""
 
-    def read_tar(self) -> Iterator[bytes]:
+    def read_tar(self) -> Generator[bytes]:
         """Everything as a tar stream, without the top-level ``.git``."""
 
 
@@ -35,4 +36,5 @@ def take(volume: Snapshotable, limits: IntakeLimits | None = None) -> Submission
         more = f" (and {len(special) - 1} more of such)" if len(special) > 1 else ""
         what = _KINDS.get(kind, "no regular file")
         raise SubmissionRefused(f"'{escape_bytes(path, 300)}' is {what}{more}; only regular files are accepted")
-    return read_tar(volume.read_tar(), limits)
+    with contextlib.closing(volume.read_tar()) as chunks:
+        return read_tar(chunks, limits)

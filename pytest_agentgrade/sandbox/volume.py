@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from types import TracebackType
 from typing import Any, Self
 
@@ -54,6 +54,7 @@ class WorkspaceVolume:
         self._runtime = runtime
         self._name: str | None = None
         self._sidecar: Container | None = None
+        self._running: _Exec | None = None
 
     @property
     def name(self) -> str:
@@ -73,7 +74,7 @@ class WorkspaceVolume:
             for _ in running.output():
                 pass
 
-    def read_tar(self) -> Iterator[bytes]:
+    def read_tar(self) -> Generator[bytes]:
         """Everything in it as a GNU tar stream, without the top-level ``.git``. Raises HostError.
 
         Files that the agent made unreadable are made readable first. tar leaves sockets out silently: ask
@@ -89,8 +90,8 @@ class WorkspaceVolume:
         Letters: ``l`` link, ``p`` fifo, ``s`` socket, ``b`` and ``c`` devices. The top-level ``.git`` is left out.
         """
         script = (
-            f"{_MAKE_READABLE} && find {WORKDIR} -xdev -path {WORKDIR}/.git -prune -o ! -type f ! -type d -printf '%y%P\\0'"
-            f" | head -z -n {int(limit)}"
+            f"{_MAKE_READABLE} && find {WORKDIR} -xdev -path {WORKDIR}/.git -prune"
+            f" -o ! -type f ! -type d -printf '%y%P\\0' | head -z -n {int(limit)}"
         )
         with self._exec(("sh", "-c", script)) as running:
             listing = b"".join(running.output())
@@ -133,9 +134,14 @@ class WorkspaceVolume:
     def _exec(self, command: tuple[str, ...]) -> _Exec:
         if self._sidecar is None:
             raise HostError("the workspace volume is not open")
-        return _Exec(self._api, self._sidecar.id, command)
+        self._running = _Exec(self._api, self._sidecar.id, command)
+        return self._running
 
     def _remove(self) -> None:
+        if self._running is not None:
+            # Output that nobody takes (a refused, half-read workspace) would hold up the sidecar's removal.
+            self._running.close()
+            self._running = None
         if self._sidecar is not None:
             self._sidecar.remove()
             self._sidecar = None
@@ -173,13 +179,17 @@ class _Exec:
             else:
                 self._errors = (self._errors + piece.data)[-2_000:]
 
+    def close(self) -> None:
+        """Drop the connection; closing twice is harmless."""
+        self._stream.close()
+
     def __enter__(self) -> _Exec:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stream.close()
+        self.close()
         if isinstance(error, OSError):
             raise HostError(f"`{self._shown}` in the workspace's sidecar is stuck: {error}") from error
         if kind is None:
