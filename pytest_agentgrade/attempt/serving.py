@@ -20,6 +20,8 @@ def server_config(settings: Settings) -> ServerConfig:
         server=settings.server,
         model=model,
         context=settings.context,
+        # So small a model loses more by waiting for a second thread than it gains, most of all on a busy machine.
+        threads=1 if settings.model == DEMO_MODEL else None,
         args=tuple(settings.server_args),
         start_timeout=settings.server_seconds,
     )
