@@ -1,21 +1,39 @@
-"""The project's own texts, which the vocabulary is trained on."""
+"""Where the texts are that the model is made from."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 ROOT = Path(__file__).resolve().parents[2]
 """The checkout."""
-_FOLDERS = ("pytest_agentgrade", "task_fixtures", "tools")
-_SUFFIXES = frozenset({".py", ".md", ".toml", ".jinja"})
-
-
-def project_texts() -> list[str]:
-    """Sources, prompts and documents, in the order of their paths."""
-    paths = sorted(path for folder in _FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in _SUFFIXES)
-    return [path.read_text(encoding="utf-8") for path in paths]
 
 
 def chat_template() -> str:
     """The chat template that goes into the file."""
     return (Path(__file__).parent / "chat_template.jinja").read_text(encoding="utf-8").rstrip("\n")
+
+
+def render(messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]], *, ask: bool) -> str:
+    """The prompt text for ``messages``, as the server renders it; with ``ask`` it ends where the model's reply begins.
+
+    Arguments of tool calls are shown as objects, as llama.cpp does with the JSON text that a client sends.
+    """
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
+    template = environment.from_string(chat_template())
+    return template.render(messages=[_parsed(message) for message in messages], tools=tools, add_generation_prompt=ask)
+
+
+def _parsed(message: dict[str, Any]) -> dict[str, Any]:
+    if "tool_calls" not in message:
+        return message
+    calls = [
+        {**call, "function": {**call["function"], "arguments": json.loads(call["function"]["arguments"])}}
+        for call in message["tool_calls"]
+    ]
+    return {**message, "tool_calls": calls}
