@@ -12,6 +12,8 @@ from pytest_agentgrade.sandbox.owner import Owner
 
 WORK = "/work"
 SCRATCH = "/scratch"
+OUTPUT_BYTES = 16 * MEGABYTE
+"""All answers and upcalls of one check; read into Python objects they take about seven times that of the host."""
 _END_SECONDS = 5.0
 
 
@@ -29,6 +31,7 @@ def judge_spec(image: Image, runtime: str | None = None) -> ContainerSpec:
         workdir=SCRATCH,
         stdin=True,
         runtime=runtime,
+        max_output_bytes=OUTPUT_BYTES,
     )
 
 

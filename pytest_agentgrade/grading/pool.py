@@ -35,13 +35,19 @@ class TransportPool:
         """One that was started ahead, or a new one. Raises HostError when it did not start."""
         with self._lock:
             waiting = self._ready.popleft() if self._ready else None
-        return waiting.result() if waiting is not None else self._start()
+        if waiting is None:
+            return self._start()
+        try:
+            return waiting.result()
+        except KeyboardInterrupt:  # it may still start: close() must find it
+            self._ready.appendleft(waiting)
+            raise
 
     def dispose(self, transport: Transport) -> None:
         """Kill and remove one in the background."""
         with self._lock:
-            while self._removals and self._removals[0].done():
-                self._removals.popleft().result()
+            while self._removals and self._removals[0].done() and self._removals[0].exception() is None:
+                self._removals.popleft()
             self._removals.append(self._workers.submit(transport.close))
 
     def settle(self) -> None:

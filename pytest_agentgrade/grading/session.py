@@ -183,7 +183,10 @@ class Session:
 
     def _fill(self, size: int, deadline: float) -> None:
         while len(self._buffer) < size:
-            data = self.transport.receive(max(0.0, deadline - self.clock()))
+            left = deadline - self.clock()
+            if left <= 0:  # a candidate that never stops talking is late as well
+                raise TimeoutError
+            data = self.transport.receive(left)
             if not data:
                 self._gone()
             self._buffer += data
