@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,11 @@ def connect() -> docker.DockerClient:
 
     The caller closes it. Raises EngineUnavailable, whose hint says what to do on this machine.
     """
+    environment = _environment()
     try:
-        client = docker.from_env(timeout=_CALL_SECONDS, max_pool_size=_POOL, environment=_environment())
-    except DockerException as error:
+        _probe(environment.get("DOCKER_HOST") or f"unix://{_DEFAULT_SOCKET}")
+        client = docker.from_env(timeout=_CALL_SECONDS, max_pool_size=_POOL, environment=environment)
+    except (DockerException, OSError) as error:
         raise EngineUnavailable(f"no Docker engine answers: {_first_line(error)}", remedy(error)) from error
     version = str(client.api.api_version)
     if version_lt(version, MINIMUM_API):
@@ -58,6 +61,14 @@ def _environment() -> dict[str, Any]:
     if context is not None and context.Host:
         environment["DOCKER_HOST"] = context.Host
     return environment
+
+
+def _probe(address: str) -> None:
+    """Raise OSError if nothing listens on a local socket; the SDK would leave its own socket open then."""
+    if address.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(_CALL_SECONDS)
+            probe.connect(address.removeprefix("unix://"))
 
 
 def _first_line(error: BaseException) -> str:

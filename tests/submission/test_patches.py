@@ -265,7 +265,7 @@ def test_bytecode_is_left_out_with_a_note() -> None:
 
 
 @given(st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_damaged_patches_are_refused_or_change_only_what_they_name(data: st.DataObject) -> None:
     target = BASE.with_files({"pkg/a.py": TreeFile(CHANGED), "README.md": None, "n/w.py": TreeFile(b"1\n2")})
     patch = bytearray(render_patch(BASE, target).encode())

@@ -14,7 +14,7 @@ from tests.submission.trees import BASE, TREES, tree
 
 
 @given(TREES, TREES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_round_trip_through_apply(old: Tree, new: Tree) -> None:
     assert apply_patch(old, render_patch(old, new).encode()).tree == new
 

@@ -1,0 +1,142 @@
+"""Making a machine ready: a Docker engine that runs, and the sandbox image on it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import docker
+
+from pytest_agentgrade.errors import EngineUnavailable, HostError
+from pytest_agentgrade.sandbox.engine import connect
+from pytest_agentgrade.sandbox.image import Image, ensure_image
+from pytest_agentgrade.sandbox.sweep import sweep
+
+PACKAGES = ("docker.io", "iptables")
+_SYSTEM_PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
+_START_SECONDS = 60.0
+_BY_HAND = "install Docker Engine 20.10 or newer (https://docs.docker.com/engine/install/) and start it"
+
+Log = Callable[[str], None]
+
+
+def run_setup(log: Log = print, *, image: str | None = None) -> Image:
+    """Install and start the engine if none answers, remove what dead runs left, build or pull the image.
+
+    Says each step through ``log``; run again, it finds everything done. Packages are installed only on an apt system
+    and by root. Raises EngineUnavailable or HostError with what to do by hand.
+    """
+    client = _engine(log)
+    try:
+        log(f"Docker engine {client.version()['Version']} answers")
+        for removed in sweep(client):
+            log(f"removed {removed}, left by an earlier run")
+        ready = ensure_image(client, image, log=log)
+        log(f"sandbox image {ready.tag} is there (Python {ready.python})")
+        return ready
+    finally:
+        client.close()
+
+
+def _engine(log: Log) -> docker.DockerClient:
+    try:
+        return connect()
+    except EngineUnavailable as error:
+        if os.environ.get("DOCKER_HOST") or "permission denied" in str(error).lower():
+            raise  # an engine of somebody's choice: its own hint says more than we could do
+        log(error.message)
+    if _find("dockerd") is None:
+        install(log)
+    command = start_command()
+    if command is None:
+        log("starting the engine with systemd")
+        _run(("systemctl", "start", "docker"))
+        return wait_until_ready(connect, lambda: "")
+    return start_in_background(command, engine_log(), connect, log)
+
+
+def install(log: Log) -> None:
+    """Install the engine with apt. Raises EngineUnavailable where that is not possible."""
+    if os.geteuid() != 0 or _find("apt-get") is None:
+        how = _BY_HAND if _find("apt-get") is None else "run `agentgrade setup` as root"
+        raise EngineUnavailable("no Docker engine is installed", how)
+    log(f"installing {' and '.join(PACKAGES)} with apt-get")
+    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+    _run(("apt-get", "update", "-qq"), quiet)
+    _run(("apt-get", "install", "-y", "-qq", "--no-install-recommends", *PACKAGES), quiet)
+    if _find("dockerd") is None:
+        raise EngineUnavailable("apt-get installed no dockerd", _BY_HAND)
+
+
+def start_command() -> tuple[str, ...] | None:
+    """How to start the engine here; None where systemd does it. Raises EngineUnavailable when we may not."""
+    if os.geteuid() != 0:
+        raise EngineUnavailable("the Docker engine is installed but does not run", "`sudo systemctl start docker`")
+    return None if Path("/run/systemd/system").is_dir() else (_find("dockerd") or "dockerd",)
+
+
+def engine_log() -> Path:
+    """Where an engine that we start writes its log."""
+    folder = Path("/var/log")
+    usable = folder.is_dir() and os.access(folder, os.W_OK)
+    return (folder if usable else Path(tempfile.gettempdir())) / "agentgrade-dockerd.log"
+
+
+def start_in_background(
+    command: tuple[str, ...], log_file: Path, ready: Callable[[], docker.DockerClient], log: Log
+) -> docker.DockerClient:
+    """Run the engine in a session of its own until it answers; it stays when we end. Raises EngineUnavailable."""
+    log(f"starting {command[0]} in the background; its log is {log_file}")
+    script = 'log=$1; shift; "$@" >"$log" 2>&1 </dev/null &'
+    environment = {**os.environ, "PATH": _SYSTEM_PATH}
+    subprocess.run(
+        ["sh", "-c", script, "sh", str(log_file), *command], check=True, start_new_session=True, env=environment
+    )
+    return wait_until_ready(ready, lambda: _last_lines(log_file))
+
+
+def wait_until_ready(
+    ready: Callable[[], docker.DockerClient], explain: Callable[[], str], *, seconds: float = _START_SECONDS
+) -> docker.DockerClient:
+    """The client, once the engine answers. Raises EngineUnavailable with the end of its log."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return ready()
+        except EngineUnavailable as error:
+            if time.monotonic() > deadline:
+                said = explain()
+                raise EngineUnavailable(
+                    f"the Docker engine does not answer after {seconds:g} s{': ' if said else ''}{said}", error.hint
+                ) from error
+        time.sleep(0.2)
+
+
+def _run(command: tuple[str, ...], extra: Mapping[str, str] | None = None) -> None:
+    environment = {**os.environ, "PATH": _SYSTEM_PATH, **(extra or {})}
+    try:
+        done = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        raise HostError(f"cannot run `{command[0]}`: {error}", _BY_HAND) from error
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines()[-3:]
+        raise HostError(f"`{' '.join(command)}` failed: {'; '.join(said)}", _BY_HAND)
+
+
+def _last_lines(log_file: Path) -> str:
+    try:
+        lines = log_file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return "; ".join(lines[-3:])
+
+
+def _find(program: str) -> str | None:
+    return shutil.which(program, path=_SYSTEM_PATH)
