@@ -14,6 +14,8 @@ from pytest_agentgrade.checks import Candidate, beyond, kills
 HEADER = "id,date,account,amount,memo\n"
 MALFORMED = "csv_ledger.errors:MalformedRow"
 CONFLICT = "csv_ledger.errors:ConflictingEntry"
+ARABIC = {ord(str(digit)): 0x660 + digit for digit in range(10)}
+"""Digits that int() and Decimal() read too."""
 
 
 class Row(NamedTuple):
@@ -100,7 +102,7 @@ def test_only_plain_digits_are_an_amount(candidate: Candidate) -> None:
     """An amount is an optional sign, ASCII digits, optionally a point and ASCII digits; nothing else."""
     draw = candidate.draw
     n = str(draw.integer(10, 10**9))
-    arabic = "".join(chr(0x660 + int(digit)) for digit in n)
+    arabic = n.translate(ARABIC)
     good = [n, f"+{n}", f"-{n}", f"00{n}", f"{n}.{n}", f"-0.{n}", f"{n}.00", "-0"]
     bad = [
         "", "-", ".", f"{n}.", f".{n}", f"{n}e2", f"{n[0]}_{n[1:]}", f" {n}", f"{n} ", f"{n}\n", f"--{n}", f"- {n}",
@@ -171,27 +173,30 @@ def test_malformed_row_is_named_by_its_first_physical_line(candidate: Candidate)
     assert ledger.import_rows(candidate.lines(iter([HEADER, *before, *_physical(good.csv())]))) == 6
 
 
+def _broken(candidate: Candidate, row: Row) -> list[str]:
+    """``row`` with an empty field, a date that is none, a wrong number of fields, or quotes out of place."""
+    year, month, day = (candidate.draw.integer(*span) for span in ((2001, 2030), (1, 9), (10, 28)))
+    dates = [
+        f"{year}-02-30", f"{year}-13-{day}", f"{year}0{month}{day}", f"{year}-W{day}-{month % 7 + 1}",
+        f"{year}-{month}-{day}", f"{day}.0{month}.{year}", f"{row.date}T00:00", f" {row.date}", f"{row.date}\n",
+        row.date.translate(ARABIC), "",
+    ]  # fmt: skip
+    changes = [{"id": ""}, {"account": ""}, *({"date": text} for text in dates)]
+    four = ",".join(row[:4])
+    ends = ["", f",{row.memo},", f',"{row.memo}', f',"{row.memo}"{row.id}']
+    return [*(row._replace(**change).csv() for change in changes), *(f"{four}{end}\n" for end in ends), "\t\n"]
+
+
 @kills("untouched", "any_iso_date", "loose_quotes", "rows_before_kept")
 def test_rules_of_header_and_rows_hold(candidate: Candidate) -> None:
     """What breaks the rules of header, quoting, fields or dates is malformed, and nothing of its file is kept."""
-    draw = candidate.draw
     first, row, last = _rows(candidate, 3)
-    year, week = draw.integer(2001, 2030), draw.integer(10, 52)
-    dates = [
-        f"{year}-02-30", f"{year}-13-01", f"{year}0{week % 9 + 1}{week % 19 + 10}", f"{year}-W{week}-3",
-        f"{year}-3-{week % 19 + 10}", f"{year}-03-01T00:00", f" {row.date}", f"{row.date}\n", "",
-    ]  # fmt: skip
-    fields = [{"id": ""}, {"account": ""}, *({"date": text} for text in dates)]
-    bad = [row._replace(**field).csv() for field in fields]
-    bad += [",".join(row[:4]) + "\n", ",".join(row) + ",\n", f'{",".join(row[:4])},"{row.memo}\n']
-    bad += [f'{",".join(row[:4])},"{row.memo}"{row.id}\n', "\t\n"]
     ledger = candidate.call("csv_ledger:Ledger")
-    for text in draw.shuffled(bad):
+    for text in candidate.draw.shuffled(_broken(candidate, row)):
         with candidate.raises(MALFORMED):
             ledger.import_rows(_physical(HEADER, first.csv(), text))
     columns = HEADER.strip().split(",")
-    headers = [columns[:4], [*columns, draw.identifier()], [*columns[1:], "id"], ["Id", *columns[1:]], []]
-    for header in headers:
+    for header in (columns[:4], [*columns, row.memo], [*columns[1:], "id"], ["Id", *columns[1:]], []):
         with candidate.raises(MALFORMED) as caught:
             ledger.import_rows([",".join(header) + "\n", first.csv()])
         assert caught.attr("line") == 1
