@@ -1,0 +1,96 @@
+"""Run pytest as a user does - a process of its own, in some folder - and read what it left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from junitparser import JUnitXml, TestCase
+
+from pytest_agentgrade.assignment.catalog import load_tasks
+from pytest_agentgrade.assignment.settings import Settings
+from pytest_agentgrade.assignment.task import Task
+from pytest_agentgrade.records.model import AttemptRecord
+from pytest_agentgrade.records.store import RunStore
+
+PROJECT = Path(__file__).parents[1]
+TASKS = ("build_planner", "csv_ledger", "expiring_cache", "sqlite_transfers")
+QUIET_PLUGINS = ("-p", "no:randomly", "-p", "no:cacheprovider")
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A finished pytest process."""
+
+    code: int
+    output: str
+    folder: Path
+
+    @property
+    def run(self) -> RunStore:
+        """The only run below the folder."""
+        (found,) = sorted(self.folder.glob("agentgrade-runs/*/run.json"))
+        return RunStore(found.parent)
+
+    @property
+    def records(self) -> dict[str, AttemptRecord]:
+        """``task[label]`` -> record."""
+        return {f"{record.key.task}[{record.key.label}]": record for record in self.run.records()}
+
+    def testcases(self, name: str = "junit.xml") -> list[TestCase]:
+        return [case for suite in JUnitXml.fromfile(str(self.folder / name)) for case in suite]
+
+
+def pytest_command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "pytest", *arguments]
+
+
+def start_pytest(folder: Path, *arguments: str, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
+    """Start pytest in ``folder``; stdout and stderr come as one text."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
+    return subprocess.Popen(
+        pytest_command(*arguments), cwd=folder, env=environment | (env or {}), text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+
+
+def run_pytest(folder: Path, *arguments: str, env: dict[str, str] | None = None, seconds: float = 300) -> Graded:
+    """Run pytest in ``folder`` to its end; a hang is killed and fails the test with what was printed."""
+    process = start_pytest(folder, *arguments, env=env)
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        raise AssertionError(f"pytest did not end within {seconds} s:\n{output}") from None
+    return Graded(process.returncode, output, folder)
+
+
+def write_settings(folder: Path, text: str) -> None:
+    (folder / "agentgrade.toml").write_text(text, encoding="utf-8")
+
+
+def scripted_mode(url: str, name: str = "scripted", more: str = "") -> str:
+    """Settings with one mode that is served at ``url``."""
+    return f'{more}\n[modes."{name}"]\nserver = "{url}"\n'
+
+
+def the_task(name: str) -> Task:
+    (task,) = load_tasks(Settings.model_validate({}), PROJECT, [name])
+    return task
+
+
+def wait_for(condition: object, seconds: float = 30.0) -> bool:
+    """Poll a function until it is true."""
+    assert callable(condition)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return bool(condition())
