@@ -50,6 +50,8 @@ class Say:
     """Send an error inside the 200 stream after so many tokens."""
     die_after: int | None = None
     """Like ``drop_after``, and nothing listens any more."""
+    end_seconds: float = 0.0
+    """Silence between the last event and the end of the body."""
     status: int = 200
     error: Mapping[str, Any] | None = None
     """Body of the reply where ``status`` is not 200."""
@@ -322,6 +324,7 @@ class _Generation:
         if self.with_usage:
             self._event({**self._chunk(None, timings=True), "usage": self._usage()})
         self._write(b"data: [DONE]\n\n")
+        self.handler._pause(self.say.end_seconds)
         handler.wfile.write(b"0\r\n\r\n")
 
     def whole(self) -> None:
@@ -372,6 +375,7 @@ class _Generation:
         if self.tokens == say.error_after:
             self._event({"error": {"code": 500, "message": "failed to decode the batch", "type": "server_error"}})
             self._write(b"data: [DONE]\n\n")
+            self.handler._pause(self.say.end_seconds)
             self.handler.wfile.write(b"0\r\n\r\n")
             return True
         if self.tokens == say.die_after:

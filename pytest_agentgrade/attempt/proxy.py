@@ -126,7 +126,7 @@ class RecordingProxy:
     def _end_clock(self) -> None:
         self._over = (Cut.DEADLINE, "the task clock has run out")
         for flight in self._flights:
-            if flight.task is not None and flight.cut is None:
+            if flight.task is not None and flight.cut is None and not flight.parts.complete:
                 flight.failed(*self._over)
                 flight.task.cancel()
 
@@ -144,7 +144,7 @@ class RecordingProxy:
             return await self._fly(request, flight)
         except asyncio.CancelledError:
             if flight.cut is not Cut.DEADLINE:
-                flight.failed(Cut.CLIENT, "the agent closed the connection")
+                flight.client_left()
                 raise
             asyncio.current_task().uncancel()  # type: ignore[union-attr]
             close_client(request)

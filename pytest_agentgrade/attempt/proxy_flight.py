@@ -37,6 +37,11 @@ class Flight:
         self.cut = self.cut or cut
         self.parts.error = self.parts.error or escape(text, 1_000)
 
+    def client_left(self) -> None:
+        """The agent closed the connection: no cut when the reply was whole, or had failed by itself, before that."""
+        if not self.parts.complete:
+            self.failed(Cut.BROKEN if self.parts.error else Cut.CLIENT, "the agent closed the connection")
+
     def frozen(self, origin: float) -> Exchange:
         """The exchange, ended now."""
         parts, first_byte, first_token = self.parts, self.first_byte, self.first_token
@@ -97,7 +102,7 @@ async def pass_stream(request: web.Request, flight: Flight, upstream: ClientResp
                 close_client(request)  # without the end that a complete reply has, as the server did
             flight.failed(Cut.BROKEN, "the stream ended before the reply was complete")
     except ConnectionResetError:
-        flight.failed(Cut.CLIENT, "the agent closed the connection")
+        flight.client_left()
     return response
 
 

@@ -262,6 +262,30 @@ def test_a_client_that_leaves_stops_the_server_at_once(rig: Callable[..., Any], 
     assert exchange.cut is Cut.CLIENT
 
 
+@pytest.mark.parametrize(("error_after", "cut"), [(None, None), (5, Cut.BROKEN)])
+def test_a_client_that_leaves_after_the_last_event_has_cut_nothing(
+    rig: Callable[..., Any], error_after: int | None, cut: Cut | None
+) -> None:
+    with rig(in_turn(Say("word " * 9, error_after=error_after, end_seconds=30))) as it:
+        client = it.client()
+        client.request("POST", CHAT_PATH, json.dumps({"messages": MESSAGES, "stream": True}).encode())
+        response = client.getresponse()
+        while response.readline().strip() != b"data: [DONE]":
+            pass
+        response.close()
+        client.close()
+        (exchange,) = it.wait_for(1)
+    assert exchange.cut is cut
+
+
+def test_the_deadline_does_not_cut_what_is_complete(rig: Callable[..., Any]) -> None:
+    with rig(in_turn(Say("word " * 9, end_seconds=1.0))) as it:
+        it.proxy.start_clock(time.monotonic(), 0.5)
+        assert it.post(stream=True)[1].endswith(b"data: [DONE]\n\n")
+        (exchange,) = it.wait_for(1)
+    assert (exchange.cut, exchange.content) == (None, "word " * 9)
+
+
 def test_a_dropped_stream_reaches_the_client_as_a_dropped_stream(rig: Callable[..., Any]) -> None:
     with rig(in_turn(Say(LOOP, drop_after=5))) as it:
         with pytest.raises((http.client.IncompleteRead, ConnectionError)):

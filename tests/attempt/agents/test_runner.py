@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ from tests.scripted_server import Script, ScriptedServer, slow, solve
 
 FILES = {"pkg/a.py": "x = 1\n"}
 SOLVE = solve(FILES)
-RUN = "test-runner"
+RUN = f"test-runner-{os.getpid()}"  # tests of other workers run beside these
 
 
 @pytest.fixture(scope="module")
