@@ -21,22 +21,14 @@ from docker.errors import DockerException, ImageNotFound
 from filelock import FileLock
 
 from pytest_agentgrade.errors import HostError, SettingsError
-from pytest_agentgrade.escaping import escape
 from pytest_agentgrade.sandbox import recipe
-from pytest_agentgrade.sandbox.container import MEGABYTE, Container, ContainerSpec, OutputFlood, Tmpfs
-from pytest_agentgrade.sandbox.owner import Owner
+from pytest_agentgrade.sandbox.derive import PYTHON_LABEL, derive, find_prepared, promote
 from pytest_agentgrade.sandbox.recipe import Part, Recipe
 
 REPOSITORY = "agentgrade-sandbox"
+Log = Callable[[str], None]
 _EPOCH = 1_577_836_800
 """2020-01-01: the time stamp of every file in the image."""
-_LABEL = "agentgrade.python"
-_CHECK_SECONDS = 60.0
-_SMOKE = """
-import sys, sqlite3, json, decimal, threading, unittest, ctypes, zlib, asyncio, csv, tempfile
-sqlite3.connect(':memory:').execute('select 1')
-print('%d.%d.%d' % sys.version_info[:3])
-"""
 
 
 @dataclass(frozen=True)
@@ -51,13 +43,12 @@ class Image:
     """Version of its ``python3``, such as ``3.11.7``."""
 
 
-def ensure_image(
-    client: docker.DockerClient, reference: str | None = None, *, log: Callable[[str], None] = print
-) -> Image:
+def ensure_image(client: docker.DockerClient, reference: str | None = None, *, log: Log = print) -> Image:
     """The image to run agents and candidates in, made or pulled if it is not there yet.
 
-    ``reference`` is an image the user gave (with ``python3``, ``sh``, ``tar`` and ``find`` in it). Without one, an
-    image named after its content is built in about 15 s. Raises HostError, SettingsError for a bad ``reference``.
+    ``reference`` is an image the user gave (with ``python3``, ``sh``, ``tar``, ``chmod`` and ``find`` in it); a copy
+    with bytecode compiled in is made of it once. Without one, an image named after its content is built from this
+    machine, in about 5 s. Raises HostError, SettingsError for a bad ``reference``.
     """
     if reference is not None:
         return _given_image(client, reference, log)
@@ -66,9 +57,14 @@ def ensure_image(
     found = _find(client, tag)
     if found is not None:
         return found
-    with FileLock(Path(tempfile.gettempdir(), f"{REPOSITORY}-{os.getuid()}.lock"), timeout=600):
+    with _lock():
         found = _find(client, tag)  # another process may have built it in the meantime
         return found or _build(client, drawn, tag, log)
+
+
+def _lock() -> FileLock:
+    """Held while an image is made."""
+    return FileLock(Path(tempfile.gettempdir(), f"{REPOSITORY}-{os.getuid()}.lock"), timeout=600)
 
 
 def image_tag() -> str:
@@ -77,18 +73,11 @@ def image_tag() -> str:
 
 
 def _find(client: docker.DockerClient, tag: str) -> Image | None:
-    api: Any = client.api
-    try:
-        details = api.inspect_image(tag)
-    except ImageNotFound:
-        return None
-    except (DockerException, requests.RequestException) as error:
-        raise HostError(f"cannot look for image {tag}: {error}") from error
-    python = (details["Config"].get("Labels") or {}).get(_LABEL)
-    return Image(tag, details["Id"], python) if python else None
+    found = find_prepared(client, tag)
+    return None if found is None else Image(tag, *found)
 
 
-def _given_image(client: docker.DockerClient, reference: str, log: Callable[[str], None]) -> Image:
+def _given_image(client: docker.DockerClient, reference: str, log: Log) -> Image:
     api: Any = client.api
     try:
         details = api.inspect_image(reference)
@@ -97,12 +86,24 @@ def _given_image(client: docker.DockerClient, reference: str, log: Callable[[str
         details = _pull(client, reference)
     except DockerException as error:
         raise HostError(f"cannot look for image {reference!r}: {error}") from error
-    try:
-        python = _try_out(client, details["Id"], git=False)
-    except HostError as error:
-        hint = "give an image with python3, sh, tar and find on its PATH, e.g. python:3.12-slim"
-        raise SettingsError(f"image {reference!r} cannot be used: {error.message}", hint) from error
-    return Image(reference, details["Id"], python)
+    if PYTHON_LABEL in (details["Config"].get("Labels") or {}):
+        return Image(reference, details["Id"], details["Config"]["Labels"][PYTHON_LABEL])
+    name = f"from-{details['Id'].removeprefix('sha256:')[:16]}"
+    tag = f"{REPOSITORY}:{name}"
+    with _lock():
+        found = _find(client, tag)
+        if found is not None:
+            return found
+        log(f"preparing {reference} as {tag}")
+        try:
+            derive(client, details["Id"], REPOSITORY, name)
+        except HostError as error:
+            hint = "give an image with python3, sh, tar, chmod and find on its PATH, e.g. python:3.12-slim"
+            raise SettingsError(f"image {reference!r} cannot be used: {error.message}", hint) from error
+    prepared = _find(client, tag)
+    if prepared is None:
+        raise HostError(f"image {tag} vanished while it was made", "run it again")
+    return prepared
 
 
 def _pull(client: docker.DockerClient, reference: str) -> Any:
@@ -115,56 +116,24 @@ def _pull(client: docker.DockerClient, reference: str) -> Any:
         raise SettingsError(f"cannot pull image {reference!r}: {str(error).splitlines()[0]}", hint) from error
 
 
-def _build(client: docker.DockerClient, drawn: Recipe, tag: str, log: Callable[[str], None]) -> Image:
+def _build(client: docker.DockerClient, drawn: Recipe, tag: str, log: Log) -> Image:
     started = time.monotonic()
+    name = tag.split(":")[1]
     python = "{}.{}.{}".format(*sys.version_info)
     log(f"building the sandbox image {tag} from Python {python} and this machine's tools")
     api: Any = client.api
     with _packed(drawn) as archive:
         size = archive.stat().st_size
-        changes = [*recipe.CHANGES, f"LABEL {_LABEL}={python}"]
+        changes = [*recipe.CHANGES, f"LABEL {PYTHON_LABEL}={python}"]
         try:
-            trial = f"{tag.split(':')[1]}-new"
-            api.import_image_from_file(str(archive), repository=REPOSITORY, tag=trial, changes=changes)
+            api.import_image_from_file(str(archive), repository=REPOSITORY, tag=f"{name}-new", changes=changes)
             made = api.inspect_image(f"{tag}-new")["Id"]
         except (DockerException, requests.RequestException) as error:
             raise HostError(f"the engine cannot import the sandbox image: {error}", "is its disk full?") from error
-    try:
-        # The final name is given only to an image that was seen to work.
-        seen = _try_out(client, made, git=True)
-        if seen != python:
-            raise HostError(f"the image runs Python {seen} instead of {python}")
-        api.tag(made, REPOSITORY, tag.split(":")[1])
-    finally:
-        api.remove_image(f"{tag}-new", force=True)
+    # The final name is given only to an image that was seen to work.
+    seen = promote(client, made, REPOSITORY, name, git=True)
     log(f"sandbox image ready: {size / 1e6:.0f} MB, {time.monotonic() - started:.0f} s")
-    return Image(tag, made, python)
-
-
-def _try_out(client: docker.DockerClient, image_id: str, *, git: bool) -> str:
-    """Run it as we always do; returns the version of its Python. Raises HostError."""
-    script = 'python3 -I -B -c "$1" && tar --version >/dev/null && find / -maxdepth 0 >/dev/null'
-    script += " && git --version >/dev/null && git init -q /scratch/try" if git else ""
-    spec = ContainerSpec(
-        image=image_id,
-        command=("sh", "-c", script, "sh", _SMOKE),
-        role="image-check",
-        tmpfs=(Tmpfs("/tmp", 4 * MEGABYTE), Tmpfs("/scratch", 4 * MEGABYTE)),
-        max_output_bytes=MEGABYTE,
-    )
-    output = b""
-    with Container.start(client, spec, Owner.current(), "image") as container:
-        try:
-            while chunk := container.receive(_CHECK_SECONDS):
-                output += chunk
-        except (TimeoutError, OutputFlood) as error:
-            raise HostError(f"trying it out failed: {error}") from error
-        container.wait(_CHECK_SECONDS)
-        end = container.end()
-        if end.exit_code != 0:
-            said = escape(container.stderr.decode("utf-8", "replace"), 300)
-            raise HostError(f"trying it out ended with code {end.exit_code}: {end.host_error or said}")
-    return output.decode("ascii", "replace").strip()
+    return Image(tag, made, seen)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,6 +19,7 @@ from pytest_agentgrade.sandbox import image as image_module
 from pytest_agentgrade.sandbox import recipe
 from pytest_agentgrade.sandbox.container import MEGABYTE, Container, ContainerSpec, Tmpfs
 from pytest_agentgrade.sandbox.image import Image, ensure_image, image_tag
+from pytest_agentgrade.sandbox.owner import Owner
 from tests.sandbox.conftest import read_all
 
 Start = Callable[[ContainerSpec], Container]
@@ -110,6 +112,36 @@ def test_name_follows_content(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_given_image_is_tried_out(client: docker.DockerClient, image: Image) -> None:
     assert ensure_image(client, image.tag, log=lambda _: None) == image
+
+
+def test_given_image_gets_bytecode_and_our_user(
+    client: docker.DockerClient, image: Image, start: Start, tmp_path: Path
+) -> None:
+    """From a bare copy of our own image, such as a registry's image would be."""
+    bare = f"agentgrade-bare:{os.getpid()}"
+    with Container.start(client, ContainerSpec(image.tag, ("sleep", "60"), "test"), Owner.current(), "tests") as source:
+        exported = tmp_path / "exported.tar"
+        exported.write_bytes(b"".join(client.api.export(source.id)))
+    archive = tmp_path / "bare.tar"
+    with tarfile.open(exported) as full, tarfile.open(archive, "w") as reduced:
+        for member in full:
+            if not member.name.endswith((".pyc", "etc/passwd")):
+                reduced.addfile(member, full.extractfile(member) if member.isreg() else None)
+    api: Any = client.api
+    api.import_image_from_file(str(archive), repository="agentgrade-bare", tag=str(os.getpid()))
+    said: list[str] = []
+    prepared = ensure_image(client, bare, log=said.append)
+    try:
+        assert ensure_image(client, bare, log=said.append) == prepared
+        assert said == [f"preparing {bare} as {prepared.tag}"]
+        assert prepared.python == image.python
+        assert run(start, prepared, "sh", "-c", "whoami; ls /usr/local/lib/python3*/__pycache__/ast.*.pyc").startswith(
+            "agent\n/"
+        )
+        assert api.inspect_image(prepared.tag)["Config"]["Labels"]["agentgrade"] == ""
+    finally:
+        client.images.remove(prepared.tag, force=True)
+        client.images.remove(bare, force=True)
 
 
 @pytest.fixture
