@@ -263,7 +263,8 @@ while True:
 """,
     "memory_filler": "kept = []\nwhile True: kept.append(bytearray(1 << 20))\n",
     "scratch_filler": "import os\nwith open('/scratch/x', 'wb') as f:\n    while True: f.write(b'x' * (1 << 20))\n",
-    "output_flood": _FDS + "while True: say(frame({'kind': 'answer', 'lane': 0, 'id': '', 'value': 'x' * 1_000_000}))\n",
+    "output_flood": _FDS
+    + "while True: say(frame({'kind': 'answer', 'lane': 0, 'id': '', 'value': 'x' * 1_000_000}))\n",
     "endless_upcalls": "def total(n):\n    while True: next(n, 0)\n"
     "class Stamps:\n    def __init__(self, clock):\n        while True: clock()\n",
     "lingering_children": """

@@ -15,7 +15,7 @@ from pytest_agentgrade.grading.suite import Check
 from pytest_agentgrade.submission.tree import Tree, TreeFile
 
 ERRORS = b"class Bad(ValueError):\n    pass\n\n\nclass Worse(Bad):\n    pass\n"
-RIGHT = '''
+RIGHT = """
 from toy.errors import Bad
 
 def total(numbers):
@@ -42,7 +42,7 @@ class Stamps:
 
     def __contains__(self, key):
         return key in self._times
-'''
+"""
 UNTOUCHED = "def total(numbers): ...\ndef parse(text): ...\nclass Stamps: ...\n"
 
 
