@@ -78,7 +78,8 @@ def _check_regular(path: str, member: tarfile.TarInfo, limits: IntakeLimits) -> 
         raise SubmissionRefused(f"'{escape(path)}' is {_KINDS[member.type]}; only regular files are accepted")
     if not member.isreg() or member.issparse():
         raise SubmissionRefused(f"'{escape(path)}' is of no kind that is accepted")
-    if not 0 <= member.size <= limits.file_bytes:
+    # What is left out is skipped unread; the limit of the stream holds for it.
+    if member.size < 0 or (member.size > limits.file_bytes and not left_out(path)):
         raise SubmissionRefused(f"'{escape(path)}' has {member.size} bytes, {limits.file_bytes} are allowed")
 
 

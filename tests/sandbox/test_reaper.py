@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -12,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import docker
+import pytest
 
+from pytest_agentgrade.errors import HostError
+from pytest_agentgrade.sandbox import reaper
 from pytest_agentgrade.sandbox.image import Image
 from pytest_agentgrade.sandbox.owner import Owner, process_start_time
 from pytest_agentgrade.sandbox.reaper import Reaper
@@ -48,16 +52,19 @@ with contextlib.ExitStack() as stack:
 """
 
 
-def run_and_kill(image: Image, with_reaper: bool) -> tuple[dict[str, Any], subprocess.Popen[str]]:
+def run_driver(image: Image, with_reaper: bool) -> tuple[dict[str, Any], subprocess.Popen[str]]:
     driver = subprocess.Popen(
         [sys.executable, "-c", DRIVER, image.tag, "reaper" if with_reaper else "none"],
         stdout=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     assert driver.stdout is not None
     facts: dict[str, Any] = json.loads(driver.stdout.readline())
+    return facts, driver
+
+
+def kill(driver: subprocess.Popen[str]) -> None:
     driver.send_signal(signal.SIGKILL)
     driver.wait()
-    return facts, driver
 
 
 def leftovers(client: docker.DockerClient, token: str) -> list[str]:
@@ -76,16 +83,16 @@ def eventually(condition: Callable[[], bool], seconds: float = 30) -> bool:
 
 
 def kill_group(driver: subprocess.Popen[str]) -> None:
-    import os
-
     os.killpg(driver.pid, signal.SIGKILL)  # the forked sleeper
     assert driver.stdout is not None
     driver.stdout.close()
 
 
 def test_sigkill_leaves_nothing_behind(client: docker.DockerClient, image: Image) -> None:
-    facts, driver = run_and_kill(image, with_reaper=True)
+    facts, driver = run_driver(image, with_reaper=True)
     try:
+        assert len(leftovers(client, facts["token"])) == 3
+        kill(driver)
         assert eventually(lambda: process_start_time(facts["child"]) is None)
         assert eventually(lambda: not Path(facts["folder"]).exists())
         assert eventually(lambda: leftovers(client, facts["token"]) == [])
@@ -94,16 +101,17 @@ def test_sigkill_leaves_nothing_behind(client: docker.DockerClient, image: Image
 
 
 def test_sweep_removes_what_the_dead_left_and_nothing_else(client: docker.DockerClient, image: Image) -> None:
-    facts, driver = run_and_kill(image, with_reaper=False)
-    kill_group(driver)
+    facts, driver = run_driver(image, with_reaper=False)
     mine = client.volumes.create(labels={"agentgrade": Owner.current().token})
     try:
-        assert len(leftovers(client, facts["token"])) == 3
-        removed = sweep(client)
+        sweep(client)
+        assert len(leftovers(client, facts["token"])) == 3  # its owner lives
+        kill(driver)
+        sweep(client)
         assert leftovers(client, facts["token"]) == []
-        assert len([name for name in removed if name.startswith(("container", "volume"))]) >= 3
         assert leftovers(client, Owner.current().token) == [mine.name]
     finally:
+        kill_group(driver)
         mine.remove()
         subprocess.run(["kill", "-9", str(facts["child"])], check=True)
         Path(facts["folder"]).rmdir()
@@ -120,3 +128,45 @@ def test_goodbye_removes_nothing(tmp_path: Path) -> None:
     finally:
         child.kill()
         child.wait()
+
+
+def test_reused_ids_are_spared(tmp_path: Path) -> None:
+    """What carries the number of a watched thing, but is another by now, stays."""
+    child = subprocess.Popen(["sleep", "300"])
+    try:
+        start_time = process_start_time(child.pid)
+        assert start_time is not None
+        reaper._kill(child.pid, start_time - 1)
+        reaper._remove_folder(str(tmp_path), tmp_path.stat().st_dev, tmp_path.stat().st_ino + 1)
+        assert child.poll() is None
+        assert tmp_path.exists()
+        reaper._kill(child.pid, start_time)
+        assert child.wait(20) == -signal.SIGKILL
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_reaper_holds_no_pipe_of_ours_open() -> None:
+    """Whoever waits for our output to end must not wait for the reaper."""
+    program = """
+import os, signal
+from pytest_agentgrade.sandbox.owner import Owner
+from pytest_agentgrade.sandbox.reaper import Reaper
+with Reaper(Owner.current()):
+    print("up", flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, b"up\n")
+
+
+def test_watching_without_a_reaper_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(HostError, match="not running"):
+        Reaper(Owner.current()).watch(os.getpid())
+    with Reaper(Owner.current()) as running:
+        assert running._process is not None
+        running._process.kill()
+        running._process.wait()
+        with pytest.raises(HostError, match="has died"):
+            running.watch_dir(tmp_path)

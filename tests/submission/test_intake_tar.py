@@ -114,6 +114,7 @@ def test_name_that_comes_twice() -> None:
 def test_limits() -> None:
     refused(archive(member("a"), member("b"), member("c", tarfile.DIRTYPE)), "more than 2 files", IntakeLimits(files=2))
     refused(archive(member("a.bin"), data=bytes(2_000)), "'a.bin' has 2000 bytes", IntakeLimits(file_bytes=1_999))
+    assert len(read_tar([archive(member("a.so"), data=bytes(2_000))], IntakeLimits(file_bytes=1_999)).tree) == 0
     many = archive(*(member(f"{number}.bin") for number in range(10)), data=bytes(2_000))
     refused(many, "the files have 20000 bytes", IntakeLimits(bytes=19_999))
 
