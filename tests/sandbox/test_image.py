@@ -90,15 +90,17 @@ from pytest_agentgrade.sandbox import recipe
 from pytest_agentgrade.sandbox.engine import connect
 from pytest_agentgrade.sandbox.image import ensure_image
 recipe.RECIPE = -1
-print(ensure_image(connect()).id)
+image = ensure_image(connect())
+print(image.tag)
+print(image.id)
 """
     both = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     outputs = [process.communicate(timeout=300)[0].splitlines() for process in both]
     try:
         assert outputs[0][-1] == outputs[1][-1] != image.id
-        assert sorted(len(lines) for lines in outputs) == [1, 3]  # one says that it builds
-        leftovers: list[Any] = [tag for found in client.images.list() for tag in found.tags if tag.endswith("-new")]
-        assert leftovers == []
+        assert sorted(len(lines) for lines in outputs) == [2, 4]  # one says that it builds
+        assert client.images.list(name=f"{outputs[0][-2]}-new") == []
+        assert len(client.images.list(name=outputs[0][-2])) == 1
     finally:
         client.images.remove(outputs[0][-1], force=True)
 
