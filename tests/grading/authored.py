@@ -25,13 +25,13 @@ WRONG = """# kills: test_a
 +++ b/toy/__init__.py
 @@ -2,6 +2,6 @@
  from toy.errors import Bad
- 
+{empty}
  def total(numbers):
 -    result = 0
 +    result = 1 if numbers[0] > 1 else 0
      for number in numbers:
          result += number
-"""
+""".replace("{empty}", " ")
 
 
 def checks(names: str = "jihgfedcba", top: int = 10**6) -> str:

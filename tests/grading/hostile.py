@@ -167,7 +167,8 @@ parse = Stamps = total
     + """
 for kind in ("answer", "upcall", "hello"):
     for lane in (0, 1):
-        say(frame({"kind": kind, "lane": lane, "id": "0" * 16, "value": True, "n": 1, "to": 0, "args": [], "kwargs": {}}))
+        more = {"value": True, "n": 1, "to": 0, "args": [], "kwargs": {}}
+        say(frame({"kind": kind, "lane": lane, "id": "0" * 16, **more}))
 total = parse = Stamps = lambda *a: True
 """,
     "last_word": _FDS

@@ -14,18 +14,52 @@ from pytest_agentgrade.errors import CandidateFailed, TaskAuthorError
 from pytest_agentgrade.grading.answers import Answer, Handle, same_value
 
 EQUAL: list[tuple[Any, Any]] = [
-    (None, None), (True, True), (1, 1), (1.5, 1.5), (math.nan, math.nan), ("a", "a"), (b"a", b"a"),
-    (Decimal("1.50"), Decimal("1.5")), (Decimal("-0"), Decimal("0.00")), (Decimal("1E+3"), Decimal("1000")),
-    ({"a": 1, "b": 2}, {"b": 2, "a": 1}), ({1, 2, 3}, {3, 2, 1}), ([1, (2,), {"k": {3}}], [1, (2,), {"k": {3}}]),
-    (10**6000, 10**6000), (date(2020, 1, 1), date(2020, 1, 1)), (Decimal("NaN"), Decimal("NaN")),
-]  # fmt: skip
+    (None, None),
+    (True, True),
+    (1, 1),
+    (1.5, 1.5),
+    (math.nan, math.nan),
+    ("a", "a"),
+    (b"a", b"a"),
+    (Decimal("1.50"), Decimal("1.5")),
+    (Decimal("-0"), Decimal("0.00")),
+    (Decimal("1E+3"), Decimal("1000")),
+    ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+    ({1, 2, 3}, {3, 2, 1}),
+    ([1, (2,), {"k": {3}}], [1, (2,), {"k": {3}}]),
+    (10**6000, 10**6000),
+    (date(2020, 1, 1), date(2020, 1, 1)),
+    (Decimal("NaN"), Decimal("NaN")),
+]
 DIFFERENT: list[tuple[Any, Any]] = [
-    (True, 1), (1, True), (0, False), (1.0, 1), (1, 1.0), (0.0, -0.0), (None, False), (None, 0), ("", None), ("a", b"a"),
-    (Decimal(1), 1), (Decimal("1.5"), 1.5), ([1], (1,)), ([True], [1]), ({1: "a"}, {True: "a"}), ({1}, {1.0}),
-    ({1}, frozenset({1})), ({"a": 1}, {"a": 1.0}), (date(2020, 1, 1), datetime(2020, 1, 1)), ([1, 2], [2, 1]),
-    (Decimal("1"), Decimal("10")), (Decimal("0.1"), Decimal("0.10000000000000000000000000001")), ((), []), ({}, set()),
-    ("1", 1), ([None], []), (10**6000, 10**6000 + 1),
-]  # fmt: skip
+    (True, 1),
+    (1, True),
+    (0, False),
+    (1.0, 1),
+    (1, 1.0),
+    (0.0, -0.0),
+    (None, False),
+    (None, 0),
+    ("", None),
+    ("a", b"a"),
+    (Decimal(1), 1),
+    (Decimal("1.5"), 1.5),
+    ([1], (1,)),
+    ([True], [1]),
+    ({1: "a"}, {True: "a"}),
+    ({1}, {1.0}),
+    ({1}, frozenset({1})),
+    ({"a": 1}, {"a": 1.0}),
+    (date(2020, 1, 1), datetime(2020, 1, 1)),
+    ([1, 2], [2, 1]),
+    (Decimal("1"), Decimal("10")),
+    (Decimal("0.1"), Decimal("0.10000000000000000000000000001")),
+    ((), []),
+    ({}, set()),
+    ("1", 1),
+    ([None], []),
+    (10**6000, 10**6000 + 1),
+]
 
 
 @pytest.mark.parametrize(("value", "other"), EQUAL, ids=range(len(EQUAL)))
@@ -50,10 +84,31 @@ def test_answers_within_containers_of_the_check() -> None:
 
 
 USES: list[Callable[[Any], Any]] = [
-    bool, lambda a: not a, lambda a: a < 1, lambda a: a >= 1, lambda a: a > 1, lambda a: 1 in a, lambda a: a in {1: 2},
-    iter, len, list, hash, int, float, str, lambda a: f"{a}", lambda a: a + 1, lambda a: 1 + a, lambda a: a[0],
-    lambda a: -a, lambda a: range(a), lambda a: a % 2, lambda a: sorted([a, a]), lambda a: a and 1, lambda a: {a},
-]  # fmt: skip
+    bool,
+    lambda a: not a,
+    lambda a: a < 1,
+    lambda a: a >= 1,
+    lambda a: a > 1,
+    lambda a: 1 in a,
+    lambda a: a in {1: 2},
+    iter,
+    len,
+    list,
+    hash,
+    int,
+    float,
+    str,
+    lambda a: f"{a}",
+    lambda a: a + 1,
+    lambda a: 1 + a,
+    lambda a: a[0],
+    lambda a: -a,
+    lambda a: range(a),
+    lambda a: a % 2,
+    lambda a: sorted([a, a]),
+    lambda a: a and 1,
+    lambda a: {a},
+]
 
 
 @pytest.mark.parametrize("use", USES)

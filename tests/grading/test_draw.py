@@ -16,10 +16,20 @@ seeds = st.integers(0, 2**128 - 1)
 def everything(seed: int) -> list[object]:
     draw = Draw(seed)
     return [
-        draw.integer(1, 10**30), draw.text(), draw.texts(5), draw.identifier(), draw.identifiers(3), draw.bytes(9), draw.date(),
-        draw.boolean(), draw.float(0, 9), draw.decimal(1, 9, 3), draw.choice("abc"), draw.sample(range(99), 4),
+        draw.integer(1, 10**30),
+        draw.text(),
+        draw.texts(5),
+        draw.identifier(),
+        draw.identifiers(3),
+        draw.bytes(9),
+        draw.date(),
+        draw.boolean(),
+        draw.float(0, 9),
+        draw.decimal(1, 9, 3),
+        draw.choice("abc"),
+        draw.sample(range(99), 4),
         draw.shuffled(range(9)),
-    ]  # fmt: skip
+    ]
 
 
 def test_same_seed_same_inputs() -> None:

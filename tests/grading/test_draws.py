@@ -19,9 +19,12 @@ KEY = b"k" * 32
 
 def test_seed_depends_on_everything_and_on_the_key() -> None:
     seeds = {
-        derive_seed(KEY, "digest", "test_a", 0), derive_seed(KEY, "digest", "test_a", 1), derive_seed(KEY, "digest", "test_b", 0),
-        derive_seed(KEY, "other", "test_a", 0), derive_seed(b"x" * 32, "digest", "test_a", 0),
-    }  # fmt: skip
+        derive_seed(KEY, "digest", "test_a", 0),
+        derive_seed(KEY, "digest", "test_a", 1),
+        derive_seed(KEY, "digest", "test_b", 0),
+        derive_seed(KEY, "other", "test_a", 0),
+        derive_seed(b"x" * 32, "digest", "test_a", 0),
+    }
     assert len(seeds) == 5
     assert derive_seed(KEY, "digest", "test_a", 0) in seeds
     assert max(seeds) < 2**128

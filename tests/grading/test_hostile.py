@@ -74,8 +74,8 @@ def containers_of(client: docker.DockerClient, run_id: str) -> list[str]:
 PROBE = """
 import gc, os, sys
 def probe():
-    seen = [open(f"/proc/{pid}/{what}", "rb").read() for pid in ("self", "1") for what in ("cmdline", "environ", "mountinfo")
-            if os.access(f"/proc/{pid}/{what}", os.R_OK)]
+    files = [f"/proc/{pid}/{what}" for pid in ("self", "1") for what in ("cmdline", "environ", "mountinfo")]
+    seen = [open(name, "rb").read() for name in files if os.access(name, os.R_OK)]
     seen += [str(vars(m)).encode() for m in list(sys.modules.values()) if m.__name__ == "__main__"]
     seen += [o.encode("utf-8", "replace") for o in gc.get_objects() if type(o) is str]
     for o in gc.get_objects():

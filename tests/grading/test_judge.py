@@ -32,9 +32,9 @@ class Idle:
         self.closed = 0
         self.made.append(self)
 
-    def send(self, data: bytes, timeout: float) -> None: ...
+    def send(self, _data: bytes, _timeout: float) -> None: ...
 
-    def receive(self, timeout: float) -> bytes:
+    def receive(self, _timeout: float) -> bytes:
         return b""
 
     def ending(self) -> TransportEnd:
@@ -82,7 +82,8 @@ def test_start_that_fails_is_told_to_whoever_takes_it() -> None:
     pool.close()
 
 
-def test_removal_that_fails_is_told_in_the_end(made: list[Idle]) -> None:
+@pytest.mark.usefixtures("made")
+def test_removal_that_fails_is_told_in_the_end() -> None:
     class Stuck(Idle):
         def close(self) -> None:
             raise HostError("cannot remove")
@@ -142,7 +143,7 @@ def test_container_that_someone_removes_is_the_hosts_fault(client: docker.Docker
     transport = DockerTransport(client, judge_spec(image), Owner.current(), "grading-tests")
     try:
         api.remove_container(transport.container_id, force=True)
-        with pytest.raises(HostError, match="did not start|removed by someone else"):
+        with pytest.raises(HostError, match=r"did not start|removed by someone else"):
             Candidate(transport, toy.make_task(), toy.tree(toy.RIGHT), 1).__enter__()
     finally:
         transport.close()
@@ -156,9 +157,11 @@ def test_exceptions_leave_open_as_they_are(judge: Judge) -> None:
         judge.open(toy.make_task(), toy.tree(toy.RIGHT), 1) as candidate,
     ):
         candidate.call("toy:parse", "x")
-    with pytest.raises(TaskAuthorError, match="asked the candidate nothing"):
-        with judge.open(toy.make_task(), toy.tree(toy.RIGHT), 1):
-            pass
+    with (
+        pytest.raises(TaskAuthorError, match="asked the candidate nothing"),
+        judge.open(toy.make_task(), toy.tree(toy.RIGHT), 1),
+    ):
+        pass
 
 
 def test_several_candidates_at_once(judge: Judge) -> None:

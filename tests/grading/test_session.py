@@ -24,7 +24,7 @@ class Script:
         self._replies = list(replies)
         self._waiting: list[bytes] = []
 
-    def send(self, data: bytes, timeout: float) -> None:
+    def send(self, data: bytes, _timeout: float) -> None:
         self.sent.append(wire.unpack(data[wire.HEADER :]))
         reply = self._replies.pop(0) if self._replies else b""
         for one in reply if isinstance(reply, list) else [reply]:

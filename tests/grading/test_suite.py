@@ -82,16 +82,27 @@ def test_only_editable_files_of_a_submission_are_judged() -> None:
     task = type(task)(**{**vars(task), "base": base})
     submitted = base.with_files(
         {
-            "toy/__init__.py": TreeFile(b"new"), "toy/more.py": TreeFile(b"more"), "toy/errors.py": TreeFile(b"forged"),
-            "conftest.py": TreeFile(b"hook"), "README.md": None, "tests/test_a.py": TreeFile(b"skip"),
-            "sitecustomize.py": TreeFile(b"hook"), "toy/data.json": TreeFile(b"{}"), "x.dist-info/entry_points.txt": TreeFile(b""),
+            "toy/__init__.py": TreeFile(b"new"),
+            "toy/more.py": TreeFile(b"more"),
+            "toy/errors.py": TreeFile(b"forged"),
+            "conftest.py": TreeFile(b"hook"),
+            "README.md": None,
+            "tests/test_a.py": TreeFile(b"skip"),
+            "sitecustomize.py": TreeFile(b"hook"),
+            "toy/data.json": TreeFile(b"{}"),
+            "x.dist-info/entry_points.txt": TreeFile(b""),
         }
-    )  # fmt: skip
+    )
     tree, ignored = judged_tree(task, submitted)
     assert tree.changed_paths(base) == ("toy/__init__.py", "toy/more.py")
     assert ignored == (
-        "README.md", "conftest.py", "sitecustomize.py", "tests/test_a.py", "toy/data.json", "toy/errors.py",
+        "README.md",
+        "conftest.py",
+        "sitecustomize.py",
+        "tests/test_a.py",
+        "toy/data.json",
+        "toy/errors.py",
         "x.dist-info/entry_points.txt",
-    )  # fmt: skip
+    )
     without, _ = judged_tree(task, base.with_files({"toy/__init__.py": None}))
     assert "toy/__init__.py" not in without

@@ -1,0 +1,102 @@
+"""Ten checks of a right solution against ten bare hardened containers, in the same run.
+
+    python -m tests.benchmarks.bench_grading [--rounds 5] [--task expiring_cache] [--check NAME ...]
+
+Prints the median ratio of the time that judging ten checks takes to the time of ten `docker run python3 -c pass` with
+the same limits, one after the other. *cold*: nothing is started when the time begins. *ahead*: ten containers wait.
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import statistics
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import docker
+
+from pytest_agentgrade.assignment.catalog import load_tasks
+from pytest_agentgrade.assignment.settings import Settings
+from pytest_agentgrade.assignment.task import Task
+from pytest_agentgrade.grading.docker_transport import judge_spec
+from pytest_agentgrade.grading.draws import ChosenDraw, choose_draw
+from pytest_agentgrade.grading.judge import Judge
+from pytest_agentgrade.grading.solutions import reference_tree
+from pytest_agentgrade.grading.suite import Check, load_checks
+from pytest_agentgrade.grading.verdict import Outcome
+from pytest_agentgrade.sandbox.container import Container, ContainerSpec
+from pytest_agentgrade.sandbox.engine import connect
+from pytest_agentgrade.sandbox.image import Image, ensure_image
+from pytest_agentgrade.sandbox.owner import Owner
+
+Drawn = list[tuple[Check, ChosenDraw]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--task", default="expiring_cache")
+    options = parser.parse_args()
+    task = load_tasks(Settings.model_validate({}), Path.cwd(), [options.task])[0]
+    key = secrets.token_bytes(32)
+    drawn = [(check, choose_draw(check, task, key)) for check in load_checks(task) if not check.beyond]
+    client = connect()
+    with closing(client):
+        image = ensure_image(client)
+        rounds = [_round(client, image, task, drawn) for _ in range(options.rounds)]
+    for name in ("bare", "cold", "ahead"):
+        seconds = [one[name] for one in rounds]
+        ratio = statistics.median(one[name] / one["bare"] for one in rounds)
+        print(f"{name:6} {statistics.median(seconds):6.2f} s  {ratio:5.2f} of ten bare containers")
+
+
+def _round(client: docker.DockerClient, image: Image, task: Task, drawn: Drawn) -> dict[str, float]:
+    with Judge(client, image, Owner.current(), "bench") as judge:
+        return {
+            "bare": _timed(lambda: _bare(client, image)),
+            "cold": _timed(lambda: _judge(judge, task, drawn)),
+            "ahead": _ahead(judge, task, drawn),
+        }
+
+
+def _ahead(judge: Judge, task: Task, drawn: Drawn) -> float:
+    judge.prestart(len(drawn))
+    judge.settle()
+    return _timed(lambda: _judge(judge, task, drawn))
+
+
+def _judge(judge: Judge, task: Task, drawn: Drawn) -> None:
+    judge.prestart(len(drawn))
+    tree = reference_tree(task)
+    for check, draw in drawn:
+        verdict = judge.run(check, task, tree, draw)
+        assert verdict.outcome is Outcome.PASSED, verdict
+    judge.settle()
+
+
+def _bare(client: docker.DockerClient, image: Image) -> None:
+    shape = judge_spec(image)
+    spec = ContainerSpec(
+        image=shape.image,
+        command=("python3", "-c", "pass"),
+        role="bench",
+        env=shape.env,
+        tmpfs=shape.tmpfs,
+        workdir=shape.workdir,
+    )
+    for _ in range(10):
+        with Container.start(client, spec, Owner.current(), "bench") as container:
+            assert container.wait(60.0)
+
+
+def _timed(work: Callable[[], None]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()
