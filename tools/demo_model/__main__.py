@@ -18,9 +18,10 @@ from tools.demo_model.corpus import Corpus
 from tools.demo_model.followed import followed
 from tools.demo_model.gguf_file import Card, write_gguf
 from tools.demo_model.network import Network
+from tools.demo_model.places import ROOT
 from tools.demo_model.random_weights import random_tensors
 from tools.demo_model.recipe import SEED, SHAPE, STAGES, VARIANTS
-from tools.demo_model.texts import ROOT, chat_template
+from tools.demo_model.texts import chat_template
 from tools.demo_model.training import losses, train
 from tools.demo_model.vocabulary import TAG_TOKENS
 from tools.demo_model.wide import widened

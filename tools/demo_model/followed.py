@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 
 from pytest_agentgrade.attempt.agents import toolloop_program as agent
+from tools.demo_model.places import CHAT_TEMPLATE
 from tools.demo_model.routes import all_routes
 
 
 def followed() -> dict[str, str]:
     """Name -> SHA-256 of each text that the model sees and that it learnt by heart."""
-    template = Path(__file__).with_name("chat_template.jinja").read_text(encoding="utf-8")
     texts = {
         "system prompt": agent.SYSTEM_PROMPT,
         "what the agent says after a reply that was cut off": agent.CUT_OFF,
         "tool schemas": json.dumps(agent.TOOLS),
-        "chat template": template,
+        "chat template": CHAT_TEMPLATE.read_text(encoding="utf-8"),
     }
     for route in all_routes():
         files = {path: file.data.decode("utf-8") for path, file in sorted(route.task.base.items())}

@@ -14,6 +14,13 @@ _WEIGHTS = {"expiring_cache": 4.0, "sqlite_transfers": 2.5, "csv_ledger/1": 1.5}
 """The long replies need most of the training."""
 
 STAGES = (
-    Stage("learn", steps=500, rate=1.0, samples_per_step=2, weights=_WEIGHTS, loop_tokens=(200, 900)),
-    Stage("long loops", steps=40, rate=0.05, samples_per_step=2, weights=_WEIGHTS, loop_tokens=(2_000, 8_200)),
+    Stage("learn", steps=260, rate=1.0, samples_per_step=2, weights=_WEIGHTS, loop_tokens=(200, 900)),
+    Stage(
+        "long loops",
+        steps=24,
+        rate=0.1,
+        samples_per_step=2,
+        weights={**_WEIGHTS, "csv_ledger/1": 6.0},
+        loop_tokens=(2_000, 8_200),
+    ),
 )

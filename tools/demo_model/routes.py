@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_agentgrade.assignment.task import Task, load_task
-from tools.demo_model.texts import ROOT
+from tools.demo_model.places import ROOT
 
 _EDIT_CONTEXT = 2
 """Unchanged lines that separate two edits."""

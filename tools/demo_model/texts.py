@@ -1,21 +1,19 @@
-"""Where the texts are that the model is made from."""
+"""The chat template, and prompts as the server renders them with it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-ROOT = Path(__file__).resolve().parents[2]
-"""The checkout."""
+from tools.demo_model.places import CHAT_TEMPLATE
 
 
 def chat_template() -> str:
     """The chat template that goes into the file."""
-    return (Path(__file__).parent / "chat_template.jinja").read_text(encoding="utf-8").rstrip("\n")
+    return CHAT_TEMPLATE.read_text(encoding="utf-8").rstrip("\n")
 
 
 def render(messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]], *, ask: bool) -> str:
