@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from junitparser import JUnitXml, TestCase
+from junitparser import JUnitXml, Properties, TestCase
 
 from pytest_agentgrade.assignment.catalog import load_tasks
 from pytest_agentgrade.assignment.settings import Settings
@@ -44,6 +44,11 @@ class Graded:
 
     def testcases(self, name: str = "junit.xml") -> list[TestCase]:
         return [case for suite in JUnitXml.fromfile(str(self.folder / name)) for case in suite]
+
+
+def properties_of(case: TestCase) -> dict[str, str]:
+    """What a testcase says of its attempt."""
+    return {entry.name: entry.value for group in case.iterchildren(Properties) for entry in group}
 
 
 def pytest_command(*arguments: str) -> list[str]:
