@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tools.demo_model.routes import Route, all_routes
 from tools.demo_model.samples import Sample, samples_of
@@ -25,7 +25,7 @@ class Corpus:
         ]
         self.vocabulary: Vocabulary = train_vocabulary(self._texts(), vocabulary_size)
 
-    def draw(self, chance: random.Random, weights: dict[str, float], loop_tokens: int, count: int) -> Sequence[Sample]:
+    def draw(self, chance: random.Random, weights: Mapping[str, float], loop_tokens: int, count: int) -> Sequence[Sample]:
         """``count`` different samples of different names, drawn by weight (1 for names not in ``weights``)."""
         real = chance.random() < 0.3
         chosen = [kinds[0] if real else chance.choice(kinds) for kinds in self._transcripts]

@@ -25,4 +25,5 @@ def random_tensors(shape: Shape, seed: int, never: Iterable[int] = ()) -> dict[s
 def _tensor(generator: np.random.Generator, size: tuple[int, ...]) -> npt.NDArray[np.float32]:
     if len(size) == 1:
         return np.ones(size, dtype=np.float32)
-    return (generator.standard_normal(size) / np.sqrt(size[-1])).astype(np.float32)
+    values: npt.NDArray[np.float32] = (generator.standard_normal(size) / np.sqrt(size[-1])).astype(np.float32)
+    return values
