@@ -63,6 +63,7 @@ class Project:
 
     def run(self, name: Any, command: Any) -> Made:
         name = name.expect(str)
+        assert name in self.targets
         self.asked.append(name)
         self.commands.append(command)
         if name in self.faults:
@@ -302,7 +303,7 @@ def test_runner_must_return_the_declared_outputs(candidate: Candidate) -> None:
         assert caught.attr("target") == wrong
         assert caught.attr("missing") == missing
         assert caught.attr("extra") == extra
-        assert project.asked[-1] == wrong
+        assert project.asked[-1:] == [wrong]
     project.instead.clear()
     assert project.build()[-2:] == [wrong, last]
 
