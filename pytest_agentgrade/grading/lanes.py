@@ -69,5 +69,5 @@ class Lane:
     def _parked(self) -> Turn:
         turn = self._started()
         if not turn.parked:
-            raise TaskAuthorError(f"lane {self.number} is not parked", "look at .state() first")
+            self._conversation.session.fail(f"it has not called what parks lane {self.number}")
         return turn

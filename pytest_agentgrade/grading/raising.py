@@ -84,7 +84,7 @@ class Raises:
         if not isinstance(error, CandidateRaised):
             return False
         if self._asked.finished - self._before > 1:
-            raise TaskAuthorError("a candidate.raises block asked more than one question", "move the others out")
+            raise CandidateFailed(f"the first question of a raises block did not raise {expected}")
         if len(error.kinds) != 1 or error.kinds[0] not in self._expected:
             raise CandidateFailed(f"expected {expected}: {error}") from None
         self._caught = error

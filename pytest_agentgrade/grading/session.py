@@ -95,7 +95,7 @@ class Session:
             turn.deadline = min(self.clock() + timeout, self._check_deadline)
         while turn.reply is None:
             if turn.parked:
-                raise TaskAuthorError(f"lane {turn.lane} is parked, its result cannot come", "resume it first")
+                self.fail(f"it called what parks lane {turn.lane}, so that no result can come")
             try:
                 self._dispatch(self._next_message(turn.deadline))
             except TimeoutError:
@@ -160,8 +160,8 @@ class Session:
     def _send(self, message: Message, deadline: float) -> None:
         try:
             data = wire.pack(message)
-        except wire.WireError as error:
-            raise TaskAuthorError(f"a check's question is too large: {error}") from error
+        except wire.WireError as error:  # the check's own values are within the caps: the rest is what it was given
+            self.fail(f"what it gave makes too large a question: {error}")
         try:
             self.transport.send(data, max(0.0, deadline - self.clock()))
         except TimeoutError:

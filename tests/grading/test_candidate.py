@@ -265,9 +265,9 @@ def test_unknown_exception_is_the_authors_error(shared: Candidate, name: Any) ->
         shared.raises(name)
 
 
-def test_block_with_two_questions_is_the_authors_error() -> None:
-    match = "more than one question"
-    with pytest.raises(TaskAuthorError, match=match), opened(SOURCE) as candidate, candidate.raises(KeyError):
+def test_block_has_exactly_one_question() -> None:
+    match = "first question of a raises block did not raise"
+    with pytest.raises(CandidateFailed, match=match), opened(SOURCE) as candidate, candidate.raises(KeyError):
         candidate.call("toy:same", 1)
         candidate.call("toy:fail", "KeyError")
     match = "asked the candidate nothing"
@@ -325,10 +325,32 @@ def test_misuse_of_lanes_is_the_authors_error() -> None:
         with pytest.raises(TaskAuthorError, match="not fetched"):
             lane.start("toy:same", 1)
         assert lane.state(5.0) == "parked"
-        with pytest.raises(TaskAuthorError, match="resume it first"):
-            lane.result()
-    with pytest.raises(TaskAuthorError, match="parked the main lane"), opened(SOURCE) as candidate:
+        lane.resume(7)
+        assert lane.result() == 7
+
+
+def test_parking_where_nobody_waits_is_the_candidates_failure() -> None:
+    with pytest.raises(CandidateFailed, match="in the main lane"), opened(SOURCE) as candidate:
         candidate.call("toy:apply", candidate.callback(lambda: candidate.PARK))
+    with pytest.raises(CandidateFailed, match="no result can come"), opened(SOURCE) as candidate:
+        lane = candidate.lane()
+        lane.start("toy:apply", candidate.callback(lambda: candidate.PARK))
+        lane.result()
+    with pytest.raises(CandidateFailed, match="has not called what parks"), opened(SOURCE) as candidate:
+        lane = candidate.lane()
+        lane.start("toy:same", candidate.callback(lambda: candidate.PARK))
+        assert lane.state(5.0) == "done"
+        lane.resume()
+
+
+def test_endless_calling_back_and_forth_is_the_candidates_failure() -> None:
+    with pytest.raises(CandidateFailed, match="nest too deep"), opened(SOURCE) as candidate:
+
+        def again() -> Any:
+            return candidate.call("toy:apply", callback)
+
+        callback = candidate.callback(again)
+        candidate.call("toy:apply", callback)
 
 
 def test_connections_live_in_their_lanes(shared: Candidate) -> None:
