@@ -25,7 +25,9 @@ class Corpus:
         ]
         self.vocabulary: Vocabulary = train_vocabulary(self._texts(), vocabulary_size)
 
-    def draw(self, chance: random.Random, weights: Mapping[str, float], loop_tokens: int, count: int) -> Sequence[Sample]:
+    def draw(
+        self, chance: random.Random, weights: Mapping[str, float], loop_tokens: int, count: int
+    ) -> Sequence[Sample]:
         """``count`` different samples of different names, drawn by weight (1 for names not in ``weights``)."""
         real = chance.random() < 0.3
         chosen = [kinds[0] if real else chance.choice(kinds) for kinds in self._transcripts]
