@@ -176,7 +176,7 @@ def make_scheduler(config: pytest.Config, log: Any) -> Any:
     """An xdist scheduler that keeps the checks of an attempt on one worker, attempts in plan order."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class AttemptScheduling(LoadScopeScheduling):
+    class AttemptScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
         def _split_scope(self, nodeid: str) -> str:
             module, bracket, label = nodeid.partition("[")
             return f"{module.rsplit('::', 1)[0]}{bracket}{label}"

@@ -55,7 +55,9 @@ def test_a_part_imports_only_what_lies_before_it(part: str) -> None:
 
 
 def test_only_the_pytest_side_imports_pytest() -> None:
-    importers = {path.stem for path in modules() if {name.split(".")[0] for name in imports(path)} & {"pytest", "_pytest"}}
+    importers = {
+        path.stem for path in modules() if {name.split(".")[0] for name in imports(path)} & {"pytest", "_pytest"}
+    }
     assert importers == PYTEST_SIDE
 
 

@@ -36,7 +36,9 @@ def test_an_attempt_with_a_fault_or_an_error_is_not_counted() -> None:
     assert an_attempt().complete
     assert not an_attempt(fault="host").complete
     assert not an_attempt(checks=9).complete
-    errors = an_attempt().model_copy(update={"verdicts": [a_verdict(n, "error" if n == 3 else "passed") for n in range(10)]})
+    errors = an_attempt().model_copy(
+        update={"verdicts": [a_verdict(n, "error" if n == 3 else "passed") for n in range(10)]}
+    )
     assert not errors.complete and not errors.delivers
 
 

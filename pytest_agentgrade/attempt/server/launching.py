@@ -18,12 +18,14 @@ from pytest_agentgrade.assignment.mode import Mode
 from pytest_agentgrade.attempt.server.command import ServerCommand, model_sha256, server_command
 from pytest_agentgrade.attempt.server.config import ServerConfig, ServerInfo, ServerKind
 from pytest_agentgrade.attempt.server.process import WatchedProcess, log_tail
-from pytest_agentgrade.attempt.server.running import RunningServer, answers, read_props, slots_speculative
+from pytest_agentgrade.attempt.server.running import RunningServer, answers, listens, read_props, slots_speculative
 from pytest_agentgrade.errors import HostError
 from pytest_agentgrade.escaping import escape
 
 _VOLATILE_PROPS = frozenset({"media_marker", "is_sleeping", "model_path", "model_alias"})
 """Entries of ``/props`` that differ between two starts of the same server, or only name a place."""
+_SILENT_SECONDS = 10.0
+"""How long a URL at which nothing answers at all is waited for."""
 _PORT_TAKEN = "couldn't bind HTTP server socket"
 
 
@@ -77,11 +79,13 @@ def _lock_name(command: ServerCommand, device: str) -> str:
 
 
 def _connect(command: ServerCommand, config: ServerConfig) -> RunningServer:
-    deadline = time.monotonic() + config.start_timeout
+    """A server that loads its model answers "not ready" for as long as one that we launch may take."""
+    started = time.monotonic()
     while not answers(command.url):
-        if time.monotonic() > deadline:
+        patience = config.start_timeout if listens(command.url) else min(_SILENT_SECONDS, config.start_timeout)
+        if time.monotonic() > started + patience:
             hint = "start it, or check the URL"
-            raise HostError(f"no server answers at {command.url} within {config.start_timeout:.0f} s", hint)
+            raise HostError(f"no server answers at {command.url} within {patience:.0f} s", hint)
         time.sleep(0.25)
     return _describe(command, command.url, None)
 

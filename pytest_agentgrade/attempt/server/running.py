@@ -91,6 +91,15 @@ def answers(url: str, timeout: float = 3.0) -> bool:
     return True
 
 
+def listens(url: str, timeout: float = 3.0) -> bool:
+    """Whether anything answers there, be it only that it is not ready."""
+    try:
+        httpcalls.get_text(url, "/health", timeout)
+    except httpcalls.Unanswered as error:
+        return error.status is not None
+    return True
+
+
 def read_props(url: str) -> dict[str, Any]:
     """``/props``; empty when there is no such page."""
     try:
