@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -18,6 +18,7 @@ from pytest_agentgrade.grading.wire import Message
 from pytest_agentgrade.submission.tree import Tree
 
 _PIECE = 1_000_000
+_PIECES = 1_000
 _NESTED_UPCALLS = 40
 """A callback that asks, in an answer that calls back: each level takes about ten frames of the host's stack."""
 Arguments = tuple[Any, ...]
@@ -62,9 +63,8 @@ class Conversation:
 
     def _lay_out(self, task: Task, tree: Tree) -> None:
         own: list[str] = []
-        for path, file in tree.items():
-            for start in range(0, max(1, len(file.data)), _PIECE):
-                self.ask("file", (path, file.data[start : start + _PIECE], file.executable))
+        for pieces in _shipments(tree):
+            self.ask("tree", (pieces,))
         for path in tree:
             if task.is_protected(path) and PurePosixPath(path).name == "errors.py":
                 name = path.removesuffix(".py").replace("/", ".")
@@ -174,6 +174,22 @@ class Conversation:
         given = tuple(answer_for(self._decode(tree, turn)) for tree in args)
         named = {name: answer_for(self._decode(tree, turn)) for name, tree in kwargs.items()}
         return lent.answer(given, named, self.encode)
+
+
+def _shipments(tree: Tree) -> Iterator[list[tuple[str, bytes, bool]]]:
+    """The tree as lists of (path, bytes to append, executable), each small enough for one message."""
+    waiting: list[tuple[str, bytes, bool]] = []
+    size = 0
+    for path, file in tree.items():
+        for start in range(0, max(1, len(file.data)), _PIECE):
+            piece = file.data[start : start + _PIECE]
+            if waiting and (size + len(piece) > _PIECE or len(waiting) >= _PIECES):
+                yield waiting
+                waiting, size = [], 0
+            waiting.append((path, piece, file.executable))
+            size += len(piece)
+    if waiting:
+        yield waiting
 
 
 def _owner(values: Iterable[Any]) -> int | None:

@@ -158,7 +158,7 @@ class Driver:
         self.errors = known_errors()
         self.operations: dict[str, Callable[..., Any]] = {
             **OPERATIONS,
-            "file": self._place,
+            "tree": self._place,
             "protect": self._protect,
             "ready": self._ready,
         }
@@ -230,12 +230,14 @@ class Driver:
         _let_go(error)
         return reply
 
-    def _place(self, path: str, data: bytes, executable: bool) -> None:
-        target = f"{self._work}/{path}"
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        with io.open(target, "ab") as file:  # noqa: UP020
-            file.write(data)
-        os.chmod(target, 0o755 if executable else 0o644)
+    def _place(self, pieces: list[tuple[str, bytes, bool]]) -> None:
+        """Append to the files of the tree: (path, bytes, executable)."""
+        for path, data, executable in pieces:
+            target = f"{self._work}/{path}"
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            with io.open(target, "ab") as file:  # noqa: UP020
+                file.write(data)
+            os.chmod(target, 0o755 if executable else 0o644)
 
     def _protect(self, name: str, path: str) -> list[str]:
         """Load a protected module before any candidate code, and learn the exception classes it defines."""

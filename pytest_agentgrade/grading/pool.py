@@ -20,7 +20,9 @@ class TransportPool:
 
     def __init__(self, start: Callable[[], Transport]) -> None:
         self._start = start
-        self._workers = ThreadPoolExecutor(PARALLEL_STARTS, thread_name_prefix="agentgrade-judge")
+        self._starters = ThreadPoolExecutor(PARALLEL_STARTS, thread_name_prefix="agentgrade-start")
+        # One at a time: removing costs the engine half of what starting does, and the next check's verdict comes first.
+        self._remover = ThreadPoolExecutor(1, thread_name_prefix="agentgrade-remove")
         self._ready: deque[Future[Transport]] = deque()
         self._removals: deque[Future[None]] = deque()
         self._lock = threading.Lock()
@@ -29,7 +31,7 @@ class TransportPool:
         """See to it that ``count`` are started or about to be; returns at once."""
         with self._lock:
             for _ in range(count - len(self._ready)):
-                self._ready.append(self._workers.submit(self._start))
+                self._ready.append(self._starters.submit(self._start))
 
     def take(self) -> Transport:
         """One that was started ahead, or a new one. Raises HostError when it did not start."""
@@ -48,7 +50,7 @@ class TransportPool:
         with self._lock:
             while self._removals and self._removals[0].done() and self._removals[0].exception() is None:
                 self._removals.popleft()
-            self._removals.append(self._workers.submit(transport.close))
+            self._removals.append(self._remover.submit(transport.close))
 
     def settle(self) -> None:
         """Wait until nothing starts or stops any more: a task clock may run then. Raises HostError."""
@@ -70,4 +72,5 @@ class TransportPool:
                 with suppress(HostError):  # it never started: nothing to remove
                     self.dispose(start.result())
         self.settle()
-        self._workers.shutdown()
+        self._starters.shutdown()
+        self._remover.shutdown()

@@ -1,9 +1,11 @@
 """Ten checks of a right solution against ten bare hardened containers, in the same run.
 
-    python -m tests.benchmarks.bench_grading [--rounds 5] [--task expiring_cache] [--check NAME ...]
+    python -m tests.benchmarks.bench_grading [--rounds 5] [--task sqlite_transfers]
 
 Prints the median ratio of the time that judging ten checks takes to the time of ten `docker run python3 -c pass` with
-the same limits, one after the other. *cold*: nothing is started when the time begins. *ahead*: ten containers wait.
+the same limits, one after the other. *cold*: nothing is started when the time begins, all is removed when it ends.
+*ahead*: ten containers wait, the time ends with the last verdict. *work*: what the checks themselves do, measured with
+plain local processes that wait (no container at all); some tasks' checks wait on purpose or move 80 MB.
 """
 
 from __future__ import annotations
@@ -21,9 +23,11 @@ import docker
 from pytest_agentgrade.assignment.catalog import load_tasks
 from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.assignment.task import Task
+from pytest_agentgrade.grading.candidate import Candidate
 from pytest_agentgrade.grading.docker_transport import judge_spec
 from pytest_agentgrade.grading.draws import ChosenDraw, choose_draw
 from pytest_agentgrade.grading.judge import Judge
+from pytest_agentgrade.grading.local import LocalTransport
 from pytest_agentgrade.grading.solutions import reference_tree
 from pytest_agentgrade.grading.suite import Check, load_checks
 from pytest_agentgrade.grading.verdict import Outcome
@@ -38,7 +42,7 @@ Drawn = list[tuple[Check, ChosenDraw]]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--task", default="expiring_cache")
+    parser.add_argument("--task", default="sqlite_transfers")
     options = parser.parse_args()
     task = load_tasks(Settings.model_validate({}), Path.cwd(), [options.task])[0]
     key = secrets.token_bytes(32)
@@ -47,7 +51,7 @@ def main() -> None:
     with closing(client):
         image = ensure_image(client)
         rounds = [_round(client, image, task, drawn) for _ in range(options.rounds)]
-    for name in ("bare", "cold", "ahead"):
+    for name in ("bare", "cold", "ahead", "work"):
         seconds = [one[name] for one in rounds]
         ratio = statistics.median(one[name] / one["bare"] for one in rounds)
         print(f"{name:6} {statistics.median(seconds):6.2f} s  {ratio:5.2f} of ten bare containers")
@@ -57,24 +61,45 @@ def _round(client: docker.DockerClient, image: Image, task: Task, drawn: Drawn) 
     with Judge(client, image, Owner.current(), "bench") as judge:
         return {
             "bare": _timed(lambda: _bare(client, image)),
-            "cold": _timed(lambda: _judge(judge, task, drawn)),
+            "cold": _timed(lambda: _cold(judge, task, drawn)),
             "ahead": _ahead(judge, task, drawn),
+            "work": _work(task, drawn),
         }
 
 
 def _ahead(judge: Judge, task: Task, drawn: Drawn) -> float:
     judge.prestart(len(drawn))
     judge.settle()
-    return _timed(lambda: _judge(judge, task, drawn))
+    seconds = _timed(lambda: _judge(judge, task, drawn))
+    judge.settle()
+    return seconds
+
+
+def _cold(judge: Judge, task: Task, drawn: Drawn) -> None:
+    judge.prestart(len(drawn))
+    _judge(judge, task, drawn)
+    judge.settle()
 
 
 def _judge(judge: Judge, task: Task, drawn: Drawn) -> None:
-    judge.prestart(len(drawn))
     tree = reference_tree(task)
     for check, draw in drawn:
         verdict = judge.run(check, task, tree, draw)
         assert verdict.outcome is Outcome.PASSED, verdict
-    judge.settle()
+
+
+def _work(task: Task, drawn: Drawn) -> float:
+    tree = reference_tree(task)
+    seconds = 0.0
+    for check, draw in drawn:
+        transport = LocalTransport()
+        time.sleep(0.2)
+        started = time.perf_counter()
+        with Candidate(transport, task, tree, draw.seed) as candidate:
+            check.function(candidate)
+        seconds += time.perf_counter() - started
+        transport.close()
+    return seconds
 
 
 def _bare(client: docker.DockerClient, image: Image) -> None:
