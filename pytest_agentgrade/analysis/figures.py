@@ -100,6 +100,18 @@ class PopulationFigures:
 
 
 @dataclass(frozen=True)
+class KindOfWork:
+    """Generation speeds, tokens / s, of the two kinds of work that users feel apart; None where there was none."""
+
+    short_first: float | None
+    """Short tool-choice responses, the ones nearest to chat."""
+    short_second: float | None
+    all_first: float | None
+    """All responses: the study's aggregate speed."""
+    all_second: float | None
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Two modes at one response budget. Differences are second minus first."""
 

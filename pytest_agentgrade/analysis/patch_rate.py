@@ -91,8 +91,8 @@ def ratio_interval(
     """Interval of the ratio of patches per hour, second to first, of one experiment of n pairs; columns (1, n).
 
     Fieller 1954: a ratio r is kept when an interval of (second rate) - r x (first rate) holds zero; so it leaves out
-    1 exactly when the interval of the difference leaves out 0. The upper limit is infinite when the first rate may
-    be zero.
+    1 exactly when the interval of the difference leaves out 0. An upper limit beyond a thousand times the
+    estimate is infinite: the first rate may be next to nothing.
     """
     one, two = contributions(first_success, first_seconds), contributions(second_success, second_seconds)
     rates = float(_rates(first_success, first_seconds)[0]), float(_rates(second_success, second_seconds)[0])

@@ -23,10 +23,12 @@ def infer_to_tasks(pairs: Sequence[Pair], level: float = LEVEL) -> PopulationFig
     gaps = by_task((pair.task, float(pair.second.success - pair.first.success)) for pair in pairs)
     means = [mean(task) for task in gaps.values()]
     if len(means) < FEWEST_TASKS:
-        reason = f"{len(means)} tasks say nothing about other tasks; from {FEWEST_TASKS} on an interval is given"
+        reason = f"This is said of these {len(means)} tasks only; for tasks like them it takes {FEWEST_TASKS} or more"
         return PopulationFigures(len(means), None, reason)
     if stdev(means) == 0:
-        return PopulationFigures(len(means), None, "all tasks show the same difference: its spread is not known")
+        return PopulationFigures(
+            len(means), None, "All tasks show the same difference: nothing is known of its spread over other tasks"
+        )
     half = float(special.stdtrit(len(means) - 1, (1 + level) / 2)) * stdev(means) / len(means) ** 0.5
     interval = Interval(max(-1.0, mean(means) - half), min(1.0, mean(means) + half), "t on task means")
     return PopulationFigures(len(means), interval, "")

@@ -1,0 +1,124 @@
+"""The verdict in plain sentences: who delivers more, how sure that is, and what these pairs cannot show."""
+
+from __future__ import annotations
+
+import math
+
+from pytest_agentgrade.analysis.figures import Comparison, Interval, KindOfWork, RateFigures
+
+_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def verdict_lines(comparison: Comparison, work: KindOfWork | None = None) -> list[str]:
+    """Two sentences, the patches per hour, what it means by kind of work, and what limits it; one line each."""
+    lines = [_finding(comparison), _reach(comparison), _per_hour(comparison), _kinds(comparison, work)]
+    return [line for line in (*lines, _time(comparison), *_reservations(comparison)) if line]
+
+
+def _finding(c: Comparison) -> str:
+    second, first = c.counts.both + c.counts.second_only, c.counts.both + c.counts.first_only
+    interval = f"95 % interval {_points(c.difference_interval.low)} to {_points(c.difference_interval.high)}"
+    p = f"exact McNemar p {_p(c.p_adjusted)}"
+    if c.comparisons > 1:
+        p += f", Holm-corrected for {c.comparisons} comparisons"
+    if c.winner is None:
+        return (
+            f"No evidence that {c.second.mode} or {c.first.mode} delivers more working patches: "
+            f"{c.second.mode} {second} of {c.pairs}, {c.first.mode} {first} of {c.pairs}, "
+            f"{_points(c.difference)} points ({interval}; {p})."
+        )
+    more, less = (second, first) if c.difference > 0 else (first, second)
+    loser = c.first.mode if c.winner == c.second.mode else c.second.mode
+    return (
+        f"{c.winner} delivers more working patches than {loser} on these tasks: {more} of {c.pairs} against "
+        f"{less} of {c.pairs}; {c.second.mode} minus {c.first.mode}: {_points(c.difference)} points ({interval}; {p})."
+    )
+
+
+def _reach(c: Comparison) -> str:
+    power = c.power
+    if power.detectable is None:
+        cannot = f"{_number(c.pairs)} cannot show any difference, however large"
+    else:
+        cannot = f"{_number(c.pairs)} cannot show a difference under {100 * power.detectable:.0f} points"
+    would = []
+    if power.pairs_for_observed is not None and power.pairs_for_observed > c.pairs:
+        would.append(f"about {power.pairs_for_observed:,} would show the observed one if it is the true one")
+    if power.pairs_for_named is None:
+        would.append(f"one of {100 * power.named_difference:.0f} points is out of reach")
+    elif power.pairs_for_named > c.pairs:
+        would.append(f"about {power.pairs_for_named:,} one of {100 * power.named_difference:.0f} points")
+    return f"{cannot}{'; ' if would else ''}{', '.join(would)} (chance 80 %, level 5 %)."
+
+
+def _per_hour(c: Comparison) -> str:
+    rates = c.rates
+    if rates is None:
+        return ""
+    text = f"Working patches per hour: {c.second.mode} {rates.second:.1f}, {c.first.mode} {rates.first:.1f}"
+    if rates.ratio is not None:
+        text += f", {_ratio(rates)}"
+    if c.faster_per_hour:
+        return f"{text}; {c.faster_per_hour} delivers more of them per hour (p {_p(rates.p)})."
+    return f"{text}; these pairs do not tell which delivers more per hour."
+
+
+def _kinds(c: Comparison, work: KindOfWork | None) -> str:
+    if work is None or not work.short_first or not work.short_second:
+        return ""
+    short = (
+        f"By kind of work: short tool choices and chat run {work.short_second / work.short_first:.2f} times as fast "
+        f"with {c.second.mode} ({work.short_second:.1f} against {work.short_first:.1f} tok/s)"
+    )
+    if work.all_first and work.all_second:
+        short += f", all responses {work.all_second / work.all_first:.2f} times"
+    if c.rates is None or c.rates.ratio is None:
+        return f"{short}; for whole patches there is no ratio."
+    known = "" if c.faster_per_hour else ", which these pairs cannot tell from no change"
+    return f"{short}; whole patches per hour come to {c.rates.ratio:.2f} times{known}."
+
+
+def _time(c: Comparison) -> str:
+    """Speed alone, named as such."""
+    if c.times is None or c.times.p * c.comparisons > c.alpha or c.times.tends_to == 0:
+        return ""
+    quicker = c.second.mode if c.times.tends_to < 0 else c.first.mode
+    p = _p(min(1.0, c.times.p * c.comparisons))
+    return f"Attempts of {quicker} end sooner (p {p}): that is speed, it says nothing about what they deliver."
+
+
+def _reservations(c: Comparison) -> list[str]:
+    said = [f"{c.population.reason}."] if c.population.reason else []
+    if c.population.difference_interval is not None:
+        low, high = c.population.difference_interval.low, c.population.difference_interval.high
+        said.append(f"For tasks like these {c.tasks}: {_points(low)} to {_points(high)} points (95 %, by task).")
+    if c.order == "blocked":
+        said.append("The modes ran one after the other: what drifts with time may pass for a difference.")
+    if c.invalid_pairs:
+        said.append(f"Left out: {_number(c.invalid_pairs, 'invalid pair').lower()}, not equal but for the mode.")
+    if not c.balanced:
+        said.append("Tasks have different numbers of pairs and weigh accordingly.")
+    return said
+
+
+def _ratio(rates: RateFigures) -> str:
+    limits: Interval | None = rates.ratio_interval
+    if limits is None:
+        return f"ratio {rates.ratio:.2f} (too few pairs for an interval)"
+    if math.isinf(limits.high):
+        return f"ratio {rates.ratio:.2f} (95 % interval from {limits.low:.2f}, without an upper limit)"
+    return f"ratio {rates.ratio:.2f} (95 % interval {limits.low:.2f} to {limits.high:.2f})"
+
+
+def _number(count: int, word: str = "pair") -> str:
+    text = _WORDS[count].capitalize() if count < len(_WORDS) else f"{count:,}"
+    return f"{text} {word}" + ("" if count == 1 else "s")
+
+
+def _points(share: float) -> str:
+    """A difference of shares in percentage points, signed."""
+    return f"{100 * share:+.0f}" if round(100 * share) else "0"
+
+
+def _p(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}" if p < 0.1 else f"= {p:.2f}"
