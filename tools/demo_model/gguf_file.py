@@ -33,9 +33,13 @@ def write_gguf(
     *,
     quantization: gguf.GGMLQuantizationType = gguf.GGMLQuantizationType.F16,
 ) -> None:
-    """Write ``path``; matrices are stored as ``quantization``, norms as F32. ValueError when a tensor does not fit."""
+    """Write ``path``; matrices are stored as ``quantization``, norms as F32. ValueError when a tensor does not fit.
+
+    A file that is there already is replaced whole: a server may have it mapped into memory.
+    """
     _check(shape, vocabulary, tensors)
-    writer = gguf.GGUFWriter(path, ARCHITECTURE)
+    unfinished = path.with_suffix(".unfinished")
+    writer = gguf.GGUFWriter(unfinished, ARCHITECTURE)
     _describe(writer, card, quantization)
     _add_sizes(writer, shape)
     _add_tokenizer(writer, vocabulary, chat_template)
@@ -45,6 +49,7 @@ def write_gguf(
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+    unfinished.replace(path)
 
 
 def _check(shape: Shape, vocabulary: Vocabulary, tensors: Mapping[str, npt.NDArray[np.float32]]) -> None:
