@@ -153,6 +153,7 @@ class _Attempt:
                 machine.quiet_clock(),
                 RecordingProxy(server.url, exchange_dir / SOCKET_NAME, self._policy(), log) as proxy,
             ):
+                machine.judge.settle()
                 self.narrate(f"{self.key}: agent at work, {seconds:g} s on the clock")
                 run = run_agent(
                     machine.client,

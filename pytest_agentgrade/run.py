@@ -163,6 +163,9 @@ class Run:
                 self._faults[key] = fault
                 narrate(f"{key}: {fault}")
         self._done[key] = self.store.attempt(key).record()
+        submission = self._done[key].submission
+        if key not in self._faults and submission is not None and submission.refused is None:
+            self.machine.make_ready(list(selected).count(key))
 
     def _ensure(self, key: AttemptKey, narrate: Narrator) -> None:
         from pytest_agentgrade import pipeline

@@ -87,7 +87,7 @@ def _notes(run: RunRecord, records: Sequence[AttemptRecord], summaries: Sequence
 def _matrix_lines(matrix: TaskMatrix, markdown: bool) -> list[str]:
     head = (matrix.task, *matrix.labels)
     rows = [
-        (f"{check} (beyond)" if beyond else check, *(_MARKS[outcome] for outcome in outcomes))
+        (check.removeprefix("test_") + (" (beyond)" if beyond else ""), *(_MARKS[outcome] for outcome in outcomes))
         for check, beyond, outcomes in matrix.rows
     ]
     total = ("total", *matrix.totals)

@@ -41,9 +41,7 @@ def owned_by(client: docker.DockerClient, pid: int) -> list[str]:
     return [name for name, owner in owners if owner is not None and owner.pid == pid]
 
 
-def test_kill_9_leaves_nothing_behind_and_the_run_can_be_resumed(
-    tmp_path: Path, client: docker.DockerClient
-) -> None:
+def test_kill_9_leaves_nothing_behind_and_the_run_can_be_resumed(tmp_path: Path, client: docker.DockerClient) -> None:
     arguments = (
         "--agent-mode=first,second", f"--agent-task={TASK}", "--agent-seed=1", "--agent-run-dir=run", "-k", ONE_CHECK,
         *QUIET_PLUGINS,
