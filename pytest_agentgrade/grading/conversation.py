@@ -19,6 +19,7 @@ from pytest_agentgrade.submission.tree import Tree
 
 _PIECE = 1_000_000
 _PIECES = 1_000
+_ARGUMENTS = 255
 _NESTED_UPCALLS = 40
 """A callback that asks, in an answer that calls back: each level takes about ten frames of the host's stack."""
 Arguments = tuple[Any, ...]
@@ -171,6 +172,8 @@ class Conversation:
             self.session.fail("it called something that was not lent to it")
         if isinstance(lent, HostIterator):
             return lent.answer(self.encode)
+        if len(args) + len(kwargs) > _ARGUMENTS:
+            self.session.fail(f"it called with more than {_ARGUMENTS} arguments")
         given = tuple(answer_for(self._decode(tree, turn)) for tree in args)
         named = {name: answer_for(self._decode(tree, turn)) for name, tree in kwargs.items()}
         return lent.answer(given, named, self.encode)

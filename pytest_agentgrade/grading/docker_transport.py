@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import docker
 
+from pytest_agentgrade.escaping import escape_bytes
 from pytest_agentgrade.grading.program import command
 from pytest_agentgrade.grading.transport import TransportEnd, Who
 from pytest_agentgrade.sandbox.container import MEGABYTE, Container, ContainerSpec, OutputFlood, Tmpfs
@@ -79,6 +80,10 @@ class DockerTransport:
         if not ended:
             return TransportEnd(Who.CANDIDATE, "it closed its output")
         return TransportEnd(Who.CANDIDATE, f"its process ended with exit code {end.exit_code}")
+
+    def complaint(self) -> str:
+        """The end of its stderr."""
+        return escape_bytes(self._container.stderr[-300:])
 
     def close(self) -> None:
         """Kill and remove the container."""

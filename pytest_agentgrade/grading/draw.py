@@ -9,6 +9,8 @@ from datetime import date
 from decimal import Decimal
 from typing import TypeVar
 
+from pytest_agentgrade.errors import TaskAuthorError
+
 _T = TypeVar("_T")
 _LETTERS = string.ascii_letters
 _FOREIGN = "äöüßéèñçøåæłžčşığđþαβγδεζλμπσφψωбгджзийлпфцчшыэюя漢字仮名文山川אבגדה"
@@ -33,10 +35,11 @@ class Draw:
 
     def float(self, lo: float, hi: float) -> float:
         """A finite float between the two that is no whole number."""
-        while True:
+        for _ in range(1_000):
             value = self.random.uniform(lo, hi)
             if not value.is_integer():
                 return value
+        raise TaskAuthorError(f"draw.float({lo!r}, {hi!r}) finds whole numbers only", "choose smaller bounds")
 
     def decimal(self, lo: int, hi: int, places: int) -> Decimal:
         """A Decimal between two whole numbers with exactly ``places`` digits after the point."""

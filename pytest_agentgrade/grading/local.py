@@ -76,6 +76,10 @@ class LocalTransport:
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
         return TransportEnd(Who.CANDIDATE, f"its process ended {how}")
 
+    def complaint(self) -> str:
+        """Nothing: stderr goes nowhere."""
+        return ""
+
     def close(self) -> None:
         """Kill the process's whole session and remove its folders."""
         if self._process.returncode is None:

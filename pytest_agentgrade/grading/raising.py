@@ -25,9 +25,11 @@ class CandidateRaised(CandidateFailed):
         self.kinds = tuple(kind for kind in _texts(message.get("kinds")))
         """Names of the most specific known classes: one for an ordinary exception."""
         self.error_args = args
-        self.text = message.get("text") if type(message.get("text")) is str else None
+        text = message.get("text")
+        self.text = text if type(text) is str else None
         self.number = message.get("error")
-        shown = escape(str(message.get("type")), 100)
+        kind = message.get("type")
+        shown = escape(kind, 100) if type(kind) is str else "something"
         super().__init__(f"it raised {shown}: {escape(self.text or '', 300)}")
 
 

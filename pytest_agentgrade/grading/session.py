@@ -67,7 +67,8 @@ class Session:
         try:
             message = self._next_message(self.clock() + GREETING_SECONDS)
         except (TimeoutError, CandidateFailed) as error:
-            raise HostError(f"the driver did not start: {error or 'no greeting'}", "run `agentgrade doctor`") from error
+            why = self.transport.complaint() or str(error) or "no greeting"
+            raise HostError(f"the driver did not start: {why}", "run `agentgrade doctor`") from error
         if message.get("kind") != "hello":
             raise HostError("the driver did not start: an odd greeting", "run `agentgrade doctor`")
 

@@ -36,5 +36,8 @@ class Transport(Protocol):
     def ending(self) -> TransportEnd:
         """After the end: whose doing it was."""
 
+    def complaint(self) -> str:
+        """What the process has written to stderr lately, escaped; of use before the candidate's tree is sent only."""
+
     def close(self) -> None:
         """Kill the process and whatever it started, and let go of everything. May be called twice."""

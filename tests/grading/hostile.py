@@ -195,14 +195,19 @@ def steal():
 threading.Thread(target=steal, daemon=True).start()
 def total(n): return sum(n)
 """,
-    "answers_twice": "import os\nfrom toy.errors import Bad\n"
-    "def total(n): n = list(n); os.fork(); return sum(n)\n"
-    "def parse(t):\n"
-    "    os.fork()\n"
-    "    if t.isdigit(): return int(t)\n"
-    "    raise Bad(t)\n"
-    "class Stamps:\n"
-    "    def __init__(self, clock): os.fork()\n",
+    "answers_twice": """
+import os, time
+from toy.errors import Bad
+def twice():
+    if os.fork(): time.sleep(0.3)  # the child is first, the parent's answer is one too many
+def total(n): n = list(n); twice(); return sum(n)
+def parse(t):
+    twice()
+    if t.isdigit(): return int(t)
+    raise Bad(t)
+class Stamps:
+    def __init__(self, clock): twice()
+""",
     "calls_unlent_things": """
 import gc
 def total(n):
@@ -221,6 +226,27 @@ for channel in [o for o in gc.get_objects() if o.__class__.__name__ == "Channel"
         real(self, message)
     channel.__class__.send = send
 total = parse = Stamps = lambda *a: 1
+""",
+    "odd_exceptions": _FDS
+    + """
+import gc
+nest = []
+for _ in range(900): nest = [nest]
+for channel in [o for o in gc.get_objects() if o.__class__.__name__ == "Channel"]:
+    real = channel.__class__.send
+    def send(self, message, real=real):
+        if message["kind"] in ("answer", "raise"):
+            odd = {"kinds": nest, "type": nest, "text": nest, "error": nest, "args": None}
+            message = {"kind": "raise", "id": message["id"], "lane": message["lane"], **odd}
+        real(self, message)
+    channel.__class__.send = send
+total = parse = Stamps = lambda *a: 1
+""",
+    "calls_with_a_million_arguments": """
+def total(n): n.__class__.__call__ = None; return list(n)
+def parse(t): return int(t)
+class Stamps:
+    def __init__(self, clock): clock(*[None] * 50_000)
 """,
     "no_python": "\x00\xff this is not Python",
     "empty": "",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import keyword
 from decimal import Decimal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_agentgrade.errors import TaskAuthorError
 from pytest_agentgrade.grading.draw import Draw
 
 seeds = st.integers(0, 2**128 - 1)
@@ -60,3 +62,8 @@ def test_what_is_promised_about_each_kind(seed: int) -> None:
 def test_foreign_letters_come_now_and_then() -> None:
     foreign = sum(not Draw(seed).text().isascii() for seed in range(200))
     assert 10 < foreign < 120
+
+
+def test_float_without_fractions_is_the_authors_error() -> None:
+    with pytest.raises(TaskAuthorError, match="whole numbers only"):
+        Draw(1).float(2.0**60, 2.0**61)

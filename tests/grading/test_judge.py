@@ -40,6 +40,9 @@ class Idle:
     def ending(self) -> TransportEnd:
         return TransportEnd(Who.CANDIDATE, "over")
 
+    def complaint(self) -> str:
+        return ""
+
     def close(self) -> None:
         self.closed += 1
 

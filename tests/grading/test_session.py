@@ -21,6 +21,7 @@ class Script:
         self.now = 0.0
         self.sent: list[dict[str, Any]] = []
         self.end = end
+        self.broken = False
         self._replies = list(replies)
         self._waiting: list[bytes] = []
 
@@ -48,6 +49,9 @@ class Script:
     def ending(self) -> TransportEnd:
         assert self.end is not None
         return self.end
+
+    def complaint(self) -> str:
+        return "ImportError: no sqlite3" if self.broken else ""
 
     def close(self) -> None: ...
 
@@ -128,6 +132,10 @@ def test_before_the_greeting_everything_is_the_hosts() -> None:
     for script in (Script(), Script(end=LOST)):
         with pytest.raises(HostError, match="did not start"):
             session(script).greet()
+    broken = Script(end=LOST)
+    broken.broken = True
+    with pytest.raises(HostError, match="did not start: ImportError: no sqlite3"):
+        session(broken).greet()
     odd = Script()
     odd.say(b"\0\0\0\x02{}")
     with pytest.raises(HostError, match="odd greeting"):
