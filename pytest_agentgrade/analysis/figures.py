@@ -52,6 +52,7 @@ class RateFigures:
     ratio: float | None
     """Second / first; None when the first delivered nothing."""
     ratio_interval: Interval | None
+    """Leaves out 1 exactly when the interval of the difference leaves out 0; without a first patch no upper limit."""
     p: float
     """Permutation of the labels within pairs."""
 

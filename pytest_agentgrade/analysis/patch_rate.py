@@ -10,12 +10,14 @@ import numpy as np
 from pytest_agentgrade.analysis.figures import Interval, RateFigures
 from pytest_agentgrade.analysis.intervals import LEVEL, Floats, bounded_mean, bounded_mean_limits
 from pytest_agentgrade.analysis.paired import Outcome, Pair
-from pytest_agentgrade.analysis.sign_flips import flips, share_as_far
+from pytest_agentgrade.analysis.sign_flips import BITS, flips, share_as_far
 
 HOUR = 3600.0
 FEWEST_PAIRS = 3
 """With fewer pairs an interval would span everything conceivable."""
 
+_SCALES = tuple(2.0**step for step in range(-12, 18))
+"""Ratios tried to bracket a limit."""
 _METHOD = "linearised ratio, bounded mean (Gaffke)"
 
 
@@ -51,7 +53,7 @@ def compare_rates(pairs: Sequence[Pair]) -> RateFigures | None:
         difference=second - first,
         difference_interval=None if limits is None else Interval(float(limits[0]), float(limits[1]), _METHOD),
         ratio=second / first if first else None,
-        ratio_interval=ratio_interval(*columns) if enough and first else None,
+        ratio_interval=ratio_interval(*columns) if enough else None,
         p=float(rate_difference_p(*columns)[0]),
     )
 
@@ -91,8 +93,8 @@ def ratio_interval(
     """Interval of the ratio of patches per hour, second to first, of one experiment of n pairs; columns (1, n).
 
     Fieller 1954: a ratio r is kept when an interval of (second rate) - r x (first rate) holds zero; so it leaves out
-    1 exactly when the interval of the difference leaves out 0. An upper limit beyond a thousand times the
-    estimate is infinite: the first rate may be next to nothing.
+    1 exactly when the interval of the difference leaves out 0. When the first mode delivered nothing, there is
+    no upper limit.
     """
     one, two = contributions(first_success, first_seconds), contributions(second_success, second_seconds)
     rates = float(_rates(first_success, first_seconds)[0]), float(_rates(second_success, second_seconds)[0])
@@ -102,10 +104,10 @@ def ratio_interval(
         around = bounded_mean_limits(two[0] - parts, two[1] - high, two[2] - low)[0]
         return bool(around[0] <= ratio * rates[0] - rates[1] <= around[1])
 
-    estimate = rates[1] / rates[0]
-    low = 0.0 if kept(0.0) else _edge(kept, estimate, 0.0)
-    beyond = next((far for far in (max(1.0, estimate) * 2.0**step for step in range(1, 11)) if not kept(far)), None)
-    return Interval(low, math.inf if beyond is None else _edge(kept, estimate, beyond), _METHOD)
+    within = rates[1] / rates[0] if rates[0] else next(filter(kept, _SCALES), _SCALES[-1])
+    low = 0.0 if kept(0.0) else _edge(kept, within, 0.0)
+    beyond = next((scale for scale in _SCALES if scale > within and not kept(scale)), None)
+    return Interval(low, math.inf if beyond is None else _edge(kept, within, beyond), _METHOD)
 
 
 def _edge(kept: Callable[[float], bool], inside: float, outside: float) -> float:
@@ -116,10 +118,10 @@ def _edge(kept: Callable[[float], bool], inside: float, outside: float) -> float
 
 
 def rate_difference_p(
-    first_success: Floats, first_seconds: Floats, second_success: Floats, second_seconds: Floats, draws: int = 9_999
+    first_success: Floats, first_seconds: Floats, second_success: Floats, second_seconds: Floats, bits: int = BITS
 ) -> Floats:
     """Permutation p-values (m,) of the difference of patches per hour: labels exchanged within pairs (m, n)."""
-    signs = flips(first_success.shape[1], draws).T
+    signs = flips(first_success.shape[1], bits).T
     success = (first_success + second_success).sum(axis=1, keepdims=True)
     seconds = (first_seconds + second_seconds).sum(axis=1, keepdims=True)
     more_success = (second_success - first_success) @ signs

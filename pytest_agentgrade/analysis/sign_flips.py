@@ -8,33 +8,34 @@ import numpy as np
 
 from pytest_agentgrade.analysis.intervals import Floats
 
-EXACT_UP_TO = 14
-"""Pairs up to which all 2**pairs assignments are enumerated."""
+BITS = 13
+"""2**BITS exchanges of labels are tried; for no more than BITS pairs these are all there are."""
 
-_DRAWS = 9_999
 _SEED = 20261002
 
 
 @lru_cache(maxsize=16)
-def flips(pairs: int, draws: int = _DRAWS) -> Floats:
-    """Signs, shape (assignments, pairs), the observed one (all +1) among them.
+def flips(pairs: int, bits: int = BITS) -> Floats:
+    """Signs, shape (exchanges, pairs), the observed one (all +1) first.
 
-    All 2**pairs of them up to EXACT_UP_TO; then ``draws`` drawn with a fixed seed and the observed one, which keeps
-    the level of the test exact (Phipson and Smyth 2010, "Permutation p-values should never be zero").
+    For more than ``bits`` pairs not all 2**pairs exchanges, but a subgroup of them: all products of ``bits`` exchanges
+    that were drawn with a fixed seed. Any such subgroup keeps the test exact and the p-value reproducible (Hemerik and
+    Goeman 2018, "Exact testing with random permutations"); single draws would need new ones for every data set.
     """
-    if pairs <= EXACT_UP_TO:
-        codes = np.arange(2**pairs)[:, np.newaxis] >> np.arange(pairs)
-        return np.asarray(1.0 - 2.0 * (codes & 1), dtype=np.float64)
-    drawn = np.random.default_rng(_SEED).integers(0, 2, size=(draws, pairs)) * 2.0 - 1.0
-    return np.concatenate([np.ones((1, pairs)), drawn])
+    if pairs <= bits:
+        generators = np.eye(pairs, dtype=np.int64)
+    else:
+        generators = np.random.default_rng(_SEED).integers(0, 2, size=(bits, pairs))
+    chosen = np.arange(2 ** len(generators))[:, np.newaxis] >> np.arange(len(generators)) & 1
+    return np.asarray(1.0 - 2.0 * (chosen @ generators % 2), dtype=np.float64)
 
 
 def share_as_far(statistics: Floats) -> Floats:
-    """Two-sided p-values from statistics of all assignments, shape (..., assignments), the observed one first."""
+    """Two-sided p-values from the statistics of all exchanges, shape (..., exchanges), the observed one first."""
     far = np.abs(statistics)
     return np.asarray((far >= far[..., :1] * (1 - 1e-9) - 1e-12).mean(axis=-1), dtype=np.float64)
 
 
-def sign_flip_p(differences: Floats, draws: int = _DRAWS) -> Floats:
-    """Two-sided p-values that the differences within pairs, shape (m, pairs), are as likely positive as negative."""
-    return share_as_far(differences @ flips(differences.shape[1], draws).T)
+def sign_flip_p(differences: Floats, bits: int = BITS) -> Floats:
+    """Two-sided p-values (m,) that differences within pairs, shape (m, pairs), are as likely positive as negative."""
+    return share_as_far(differences @ flips(differences.shape[1], bits).T)

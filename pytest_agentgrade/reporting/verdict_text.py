@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
-from pytest_agentgrade.analysis.figures import Comparison, Interval, KindOfWork, RateFigures
+from pytest_agentgrade.analysis.figures import Comparison, KindOfWork, RateFigures
 
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
@@ -56,8 +54,7 @@ def _per_hour(c: Comparison) -> str:
     if rates is None:
         return ""
     text = f"Working patches per hour: {c.second.mode} {rates.second:.1f}, {c.first.mode} {rates.first:.1f}"
-    if rates.ratio is not None:
-        text += f", {_ratio(rates)}"
+    text += _ratio(rates)
     if c.faster_per_hour:
         return f"{text}; {c.faster_per_hour} delivers more of them per hour (p {_p(rates.p)})."
     return f"{text}; these pairs do not tell which delivers more per hour."
@@ -102,12 +99,12 @@ def _reservations(c: Comparison) -> list[str]:
 
 
 def _ratio(rates: RateFigures) -> str:
-    limits: Interval | None = rates.ratio_interval
+    limits = rates.ratio_interval
+    if rates.ratio is None:
+        return f", at least {limits.low:.2f} times as many (95 %)" if limits and limits.low > 0 else ""
     if limits is None:
-        return f"ratio {rates.ratio:.2f} (too few pairs for an interval)"
-    if math.isinf(limits.high):
-        return f"ratio {rates.ratio:.2f} (95 % interval from {limits.low:.2f}, without an upper limit)"
-    return f"ratio {rates.ratio:.2f} (95 % interval {limits.low:.2f} to {limits.high:.2f})"
+        return f", ratio {rates.ratio:.2f} (too few pairs for an interval)"
+    return f", ratio {rates.ratio:.2f} (95 % interval {limits.low:.2f} to {limits.high:.2f})"
 
 
 def _number(count: int, word: str = "pair") -> str:

@@ -32,7 +32,8 @@ def test_two_pairs_get_figures_but_no_interval() -> None:
     found = compare_rates(pairs_of(second_only=2))
     assert found is not None
     assert (found.first, found.second) == (0.0, 36.0)
-    assert found.difference_interval is found.ratio_interval is found.ratio is None
+    assert found.ratio is None
+    assert (found.difference_interval, found.ratio_interval) == (None, None)
 
 
 def test_the_intervals_of_difference_and_ratio_agree_on_no_difference() -> None:
@@ -43,17 +44,30 @@ def test_the_intervals_of_difference_and_ratio_agree_on_no_difference() -> None:
         assert found.difference_interval is not None
         assert found.ratio_interval is not None
         assert (0.0 in found.difference_interval) == (1.0 in found.ratio_interval)
+        assert found.ratio is not None
         assert found.ratio == pytest.approx(slower, rel=0.05)
         assert found.ratio in found.ratio_interval
 
 
-def test_a_ratio_beyond_a_thousand_is_left_open() -> None:
-    found = compare_rates(pairs_of(first_only=1, second_only=16, neither=183))
+def test_against_nothing_delivered_the_ratio_has_a_lower_limit_only() -> None:
+    some, many = compare_rates(pairs_of(second_only=2, neither=6)), compare_rates(pairs_of(second_only=18, neither=2))
+    assert some is not None
+    assert many is not None
+    assert some.ratio is many.ratio is None
+    assert some.ratio_interval is not None
+    assert many.ratio_interval is not None
+    assert 0 < some.ratio_interval.low < 1 < some.ratio_interval.high == math.inf
+    assert 1 < many.ratio_interval.low < many.ratio_interval.high == math.inf
+    assert many.difference_interval is not None
+    assert many.difference_interval.low > 0
+
+
+def test_one_patch_against_a_few_leaves_the_ratio_wide() -> None:
+    found = compare_rates(pairs_of(first_only=1, second_only=3, neither=20))
     assert found is not None
-    assert found.ratio == pytest.approx(16.0)
+    assert found.ratio == pytest.approx(3.0)
     assert found.ratio_interval is not None
-    assert found.ratio_interval.low > 1
-    assert math.isinf(found.ratio_interval.high) or found.ratio_interval.high > 100
+    assert found.ratio_interval.low < 1 < 50 < found.ratio_interval.high < math.inf
 
 
 def test_the_permutation_test_is_exact_for_few_pairs() -> None:

@@ -58,3 +58,9 @@ def test_a_correction_is_told() -> None:
     lines = verdict_lines(correct([one, one, one])[0])
     assert lines[0].startswith("No evidence")
     assert "p = 0.094, Holm-corrected for 3 comparisons" in lines[0]
+
+
+def test_against_nothing_delivered_there_is_no_ratio() -> None:
+    lines = verdict_lines(compared(pairs_of(second_only=18, neither=2)), KindOfWork(40.0, 60.0, None, None))
+    assert "on 32.4, off 0.0, at least 4." in lines[2]
+    assert lines[3].endswith("for whole patches there is no ratio.")
