@@ -16,6 +16,7 @@ from filelock import FileLock
 
 from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.assignment.task import Task
+from pytest_agentgrade.attempt.server_keeping import Servers
 from pytest_agentgrade.errors import HostError
 from pytest_agentgrade.grading.judge import Judge
 from pytest_agentgrade.grading.judged_tree import judged_tree
@@ -47,6 +48,8 @@ class Machine:
     run_id: str
     locks: Path
     """Folder of the host-wide locks."""
+    servers: Servers
+    """Model servers; one is kept between attempts where the settings say so."""
 
     @classmethod
     @contextmanager
@@ -61,7 +64,10 @@ class Machine:
             image = ensure_image(client, settings.image)
             judge = Judge(client, image, owner, run_id, runtime=settings.runtime)
             stack.callback(judge.close)
-            yield cls(client, owner, image, reaper, judge, settings, run_id, _locks_folder())
+            locks = _locks_folder()
+            servers = Servers(settings, locks, reaper.watch)
+            stack.callback(servers.close)
+            yield cls(client, owner, image, reaper, judge, settings, run_id, locks, servers)
 
     @contextmanager
     def quiet_clock(self) -> Generator[None, None, None]:

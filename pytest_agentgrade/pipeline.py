@@ -20,7 +20,7 @@ from pytest_agentgrade.attempt.endings import AttemptLimits, Endings, classify_e
 from pytest_agentgrade.attempt.exchange import Exchange
 from pytest_agentgrade.attempt.proxy import RecordingProxy
 from pytest_agentgrade.attempt.proxy_policy import ProxyPolicy
-from pytest_agentgrade.attempt.server import ProofStatus, RunningServer, launch, prove_mode
+from pytest_agentgrade.attempt.server import ProofStatus, RunningServer, prove_mode
 from pytest_agentgrade.errors import AgentGradeError, HostError, SettingsError, SubmissionRefused
 from pytest_agentgrade.escaping import escape
 from pytest_agentgrade.machine import Machine
@@ -117,15 +117,8 @@ class _Attempt:
     @contextmanager
     def _server(self) -> Generator[RunningServer, None, None]:
         started = time.monotonic()
-        with launch(
-            self.mode,
-            serving.server_config(self.settings),
-            log_path=self.store.path("server.log"),
-            lock_dir=self.machine.locks,
-            device=self.settings.device,
-            watch=self.machine.reaper.watch,
-        ) as server:
-            phase = serving.server_phase(server, time.monotonic() - started)
+        with self.machine.servers.serve(self.mode, self.store.path("server.log")) as (server, served_before):
+            phase = serving.server_phase(server, self.mode, time.monotonic() - started, served_before)
             self.store.write(phase)
             if self.agent.needs_tools and server.supports_tools is False:
                 what = f"the chat template of {phase.model or server.url} has no tools"
@@ -182,6 +175,7 @@ class _Attempt:
             min_p=sampling.min_p,
             response_tokens=self.key.response_tokens,
             max_turns=self.settings.turns,
+            thinking={} if self.settings.thinking is None else {"reasoning_effort": self.settings.thinking},
         )
 
     def _account(self, run: AgentRun, exchanges: Sequence[Exchange], server: RunningServer) -> model.AgentPhase:
@@ -200,6 +194,8 @@ class _Attempt:
             first_request_sha256=sent[0].request_digest if sent else None,
             sampling_seed=self.key.sampling_seed,
             sampling=self.settings.sampling.model_dump(),
+            thinking=self.settings.thinking,
+            image_id=self.machine.image.id,
             task_seconds=self.settings.task_seconds,
             turns=self.settings.turns,
             prompt_tokens=sums.prompt_tokens,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -61,8 +60,8 @@ class RunSetup:
         """A mode of this run by name."""
         return next(mode for mode in self.modes if mode.name == name)
 
-    def new_record(self, run_id: str) -> RunRecord:
-        """The run's own record, with a fresh secret key for the draws."""
+    def new_record(self, run_id: str, draw_key: str) -> RunRecord:
+        """The run's own record, with the secret key (hex) of its draws."""
         return RunRecord(
             run_id=run_id,
             created_at=time.time(),
@@ -73,7 +72,7 @@ class RunSetup:
             plan=[KeyRecord(**asdict(key)) for key in self.plan.keys],
             plan_digest=self.plan.digest,
             order=self.plan.order,
-            draw_key=secrets.token_hex(32),
+            draw_key=draw_key,
             host=describe_host(),
             patches=None if self.patches is None else str(self.patches.folder),
         )

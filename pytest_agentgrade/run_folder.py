@@ -7,12 +7,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from pytest_agentgrade.draw_key import choose_draw_key
 from pytest_agentgrade.errors import AgentGradeError, SettingsError
 from pytest_agentgrade.records.model import RunRecord
 from pytest_agentgrade.records.store import RUNS_FOLDER, RunStore
 from pytest_agentgrade.run import RunSetup
 
-_MAY_DIFFER = frozenset({"run_dir", "exit", "tasks_dir", "checks_dir"})
+_MAY_DIFFER = frozenset({"run_dir", "exit", "tasks_dir", "checks_dir", "draws"})
 """Settings that do not change what is measured."""
 
 
@@ -27,7 +28,7 @@ def choose_folder(setup: RunSetup, rootdir: Path, *, again: bool) -> Path:
         store = RunStore(folder)
         if not store.exists():
             _refuse_foreign_content(folder)
-            store.create(setup.new_record(folder.name))
+            store.create(_new_record(setup, rootdir, folder.name))
         elif difference := _difference(setup, store.run()):
             remedy = "choose another --agent-run-dir, or the settings of that run"
             raise SettingsError(f"{folder} holds a run made with other settings: {difference}", remedy)
@@ -36,8 +37,13 @@ def choose_folder(setup: RunSetup, rootdir: Path, *, again: bool) -> Path:
     if again and (found := _newest_fitting(setup, base)) is not None:
         return found
     folder = base / _new_name()
-    RunStore(folder).create(setup.new_record(folder.name))
+    RunStore(folder).create(_new_record(setup, rootdir, folder.name))
     return folder
+
+
+def _new_record(setup: RunSetup, rootdir: Path, run_id: str) -> RunRecord:
+    draws = setup.settings.draws
+    return setup.new_record(run_id, choose_draw_key(None if draws is None else rootdir / Path(draws).expanduser()))
 
 
 def _newest_fitting(setup: RunSetup, base: Path) -> Path | None:
@@ -54,7 +60,7 @@ def _newest_fitting(setup: RunSetup, base: Path) -> Path | None:
 
 def _difference(setup: RunSetup, record: RunRecord) -> str:
     """What differs between the settings asked for and those of a recorded run; empty when nothing does."""
-    wanted: dict[str, Any] = setup.new_record("").model_dump(mode="json")
+    wanted: dict[str, Any] = setup.new_record("", "").model_dump(mode="json")
     there = record.model_dump(mode="json")
     pairs = {name: (wanted[name], there[name]) for name in ("modes", "plan", "patches")}
     names = {*wanted["settings"], *there["settings"]} - _MAY_DIFFER

@@ -87,6 +87,8 @@ class Settings(_Model):
     """Requests an agent may make in one attempt."""
     agent: Literal["toolloop"] = "toolloop"
     sampling: Sampling = Field(default_factory=lambda: Sampling.model_validate({}))
+    thinking: Literal["low", "medium", "high"] | None = None
+    """Sent as ``reasoning_effort`` with every request; not sent when not given."""
     order: Literal["balanced", "blocked"] = "balanced"
     tasks: list[str] | None = None
     """Names of the tasks to run; all when not given."""
@@ -100,6 +102,8 @@ class Settings(_Model):
     """Container runtime, for example ``runsc``."""
     run_dir: str | None = None
     """Folder of this run; resumed when it exists."""
+    draws: str | None = None
+    """File with the key of the checks' random inputs, made when it is not there: runs that share it can be paired."""
     exit: Literal["pytest", "measure"] = "pytest"
     """``measure``: exit 0 when every attempt was graded, whatever the score."""
     modes: dict[str, ModeSettings] = Field(default_factory=dict)

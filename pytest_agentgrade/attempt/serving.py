@@ -10,7 +10,7 @@ from pytest_agentgrade.attempt.server import RunningServer, ServerConfig
 from pytest_agentgrade.attempt.server.command import server_command
 from pytest_agentgrade.demo import demo_model_path, is_demo
 from pytest_agentgrade.records.host import describe_gpus
-from pytest_agentgrade.records.model import ServerPhase
+from pytest_agentgrade.records.model import ModeDeclaration, ServerPhase
 
 
 def server_config(settings: Settings) -> ServerConfig:
@@ -32,7 +32,7 @@ def check_server(settings: Settings, mode: Mode) -> None:
     server_command(mode, server_config(settings))
 
 
-def server_phase(server: RunningServer, seconds: float) -> ServerPhase:
+def server_phase(server: RunningServer, mode: Mode, seconds: float, served_before: int = 0) -> ServerPhase:
     """The record of a server that is ready."""
     info = server.info
     return ServerPhase(
@@ -49,5 +49,7 @@ def server_phase(server: RunningServer, seconds: float) -> ServerPhase:
         supports_tools=server.supports_tools,
         demo=is_demo(Path(info.model_path)) if info.model_path else False,
         gpus=describe_gpus(),
+        declared=ModeDeclaration(server_args=list(mode.server_args), model=mode.model, server=mode.server),
+        served_before=served_before,
         seconds=seconds,
     )

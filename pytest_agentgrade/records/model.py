@@ -38,6 +38,14 @@ class WorkspacePhase(_Record):
     seconds: float
 
 
+class ModeDeclaration(_Record):
+    """What a mode brings of its own: all that may differ within a pair."""
+
+    server_args: list[str] = Field(default_factory=list)
+    model: str | None = None
+    server: str | None = None
+
+
 class ServerPhase(_Record):
     """The server as it was found ready, before the task clock started."""
 
@@ -58,6 +66,10 @@ class ServerPhase(_Record):
     """The embedded demo model: a fixture whose scores say nothing about coding ability."""
     gpus: list[str] = Field(default_factory=list)
     """One line for each GPU: name, driver, memory. Empty where there is none."""
+    declared: ModeDeclaration | None = None
+    """What the mode declared; without it nobody can tell which flags may differ."""
+    served_before: int = 0
+    """Attempts that this very server had served before (``server_restart = "mode"`` keeps it)."""
     seconds: float
 
 
@@ -92,6 +104,10 @@ class AgentPhase(_Record):
     first_request_sha256: str | None
     sampling_seed: int
     sampling: dict[str, float]
+    thinking: str | None = None
+    """``reasoning_effort`` of every request; None: not sent."""
+    image_id: str | None = None
+    """Of the sandbox image the agent worked in."""
     task_seconds: float
     turns: int
     prompt_tokens: int

@@ -1,0 +1,173 @@
+"""From runs to pairs: which attempts stand against each other, and what became of each pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pytest_agentgrade.analysis.pair_conditions import Recorded, run_identity, same_run
+from pytest_agentgrade.analysis.paired import Pair, outcome
+from pytest_agentgrade.analysis.pairs import PairProof, ProofStatus, prove_pair
+from pytest_agentgrade.errors import SettingsError
+from pytest_agentgrade.records.loaded import LoadedRun
+from pytest_agentgrade.records.model import AttemptRecord, KeyRecord
+
+BALANCED, BLOCKED = "balanced", "blocked"
+
+
+class Cell(NamedTuple):
+    """All that two attempts of a pair have in common by name."""
+
+    task: str
+    seed: int
+    repeat: int
+    response_tokens: int
+
+    def __str__(self) -> str:
+        repeat = f" repeat {self.repeat}" if self.repeat else ""
+        return f"{self.task} seed {self.seed}{repeat}"
+
+
+@dataclass(frozen=True)
+class TriedPair:
+    """Two counted attempts at the same cell, and what the proof says of them."""
+
+    cell: Cell
+    first: Recorded
+    second: Recorded
+    proof: PairProof
+
+    @property
+    def order(self) -> str:
+        """``balanced`` only when both ran in one run that was; attempts of runs apart are blocked by nature."""
+        together = same_run(self.first, self.second)
+        return BALANCED if together and self.first.run.order == BALANCED else BLOCKED
+
+    def as_pair(self) -> Pair:
+        """The plain numbers, for the statistics."""
+        return Pair(*self.cell, outcome(self.first.record), outcome(self.second.record))
+
+
+@dataclass(frozen=True)
+class ModePairs:
+    """The pairs of two modes at one response budget."""
+
+    first_mode: str
+    second_mode: str
+    response_tokens: int
+    tried: tuple[TriedPair, ...]
+    alone: int
+    """Cells in which only one mode has a counted attempt: no pair at all."""
+
+    def with_status(self, status: ProofStatus) -> tuple[TriedPair, ...]:
+        """The pairs whose proof ended so."""
+        return tuple(pair for pair in self.tried if pair.proof.status is status)
+
+    @property
+    def usable(self) -> tuple[TriedPair, ...]:
+        """Pairs that paired figures are made of: proven ones, and those of which nothing is known to differ."""
+        return tuple(pair for pair in self.tried if pair.proof.status is not ProofStatus.INVALID)
+
+    @property
+    def order(self) -> str:
+        """``balanced`` when every usable pair is."""
+        return BALANCED if all(pair.order == BALANCED for pair in self.usable) else BLOCKED
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The attempts of several runs, one for each cell and mode."""
+
+    chosen: tuple[Recorded, ...]
+    """In plan order, the attempts of a later run behind those of an earlier one."""
+    twins: tuple[tuple[Recorded, Recorded], ...]
+    """Counted attempts at a cell in the same mode, done twice: material for a determinism test, nothing else."""
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """In the order of the plan; the first is the one that others are compared with."""
+        return tuple(dict.fromkeys(one.record.key.mode for one in self.chosen))
+
+    @property
+    def budgets(self) -> tuple[int, ...]:
+        """All response budgets, smallest first."""
+        return tuple(sorted({one.record.key.response_tokens for one in self.chosen}))
+
+    @property
+    def records(self) -> tuple[AttemptRecord, ...]:
+        """The chosen attempts' records."""
+        return tuple(one.record for one in self.chosen)
+
+    def counted(self, mode: str, budget: int) -> tuple[Recorded, ...]:
+        """Attempts of a mode at a budget that have all ten verdicts."""
+        return tuple(one for one in self.chosen if _is(one, mode, budget) and one.record.complete)
+
+    def pairs(self, first: str, second: str, budget: int) -> ModePairs:
+        """Match and prove."""
+        ones = {_cell(one.record.key): one for one in self.counted(first, budget)}
+        others = {_cell(other.record.key): other for other in self.counted(second, budget)}
+        tried = [
+            TriedPair(cell, one, others[cell], prove_pair(one, others[cell]))
+            for cell, one in ones.items()
+            if cell in others
+        ]
+        return ModePairs(first, second, budget, tuple(tried), len(ones.keys() ^ others.keys()))
+
+
+def arrange(runs: Sequence[LoadedRun]) -> Experiment:
+    """Choose one attempt for each cell and mode: of the run that has most modes of the cell, else of the first run.
+
+    SettingsError when one mode's name stands for two things.
+    """
+    _refuse_ambiguous_modes(runs)
+    cells: dict[Cell, list[list[Recorded]]] = {}
+    for loaded in runs:
+        of_run: dict[Cell, list[Recorded]] = {}
+        for record in loaded.records:
+            of_run.setdefault(_cell(record.key), []).append(Recorded(record, loaded.run))
+        for cell, group in of_run.items():
+            cells.setdefault(cell, []).append(group)
+    chosen, twins = [], []
+    for groups in cells.values():
+        for one, others in _choose(groups):
+            chosen.append(one)
+            twins += [(one, other) for other in others if one.record.complete and other.record.complete]
+    return Experiment(tuple(_in_order(chosen, runs)), tuple(twins))
+
+
+def _choose(groups: list[list[Recorded]]) -> Iterable[tuple[Recorded, list[Recorded]]]:
+    """For each mode of a cell: the attempt to count, and further ones."""
+    by_mode: dict[str, list[Recorded]] = {}
+    for group in sorted(groups, key=lambda group: -sum(one.record.complete for one in group)):
+        for one in group:
+            by_mode.setdefault(one.record.key.mode, []).append(one)
+    for attempts in by_mode.values():
+        first, *others = sorted(attempts, key=lambda one: not one.record.complete)
+        yield first, others
+
+
+def _in_order(chosen: Iterable[Recorded], runs: Sequence[LoadedRun]) -> list[Recorded]:
+    places: dict[tuple[object, KeyRecord], int] = {}
+    for loaded in runs:
+        for record in loaded.records:
+            places.setdefault((run_identity(loaded.run), record.key), len(places))
+    return sorted(chosen, key=lambda one: places[run_identity(one.run), one.record.key])
+
+
+def _refuse_ambiguous_modes(runs: Sequence[LoadedRun]) -> None:
+    seen: dict[str, tuple[object, LoadedRun]] = {}
+    for loaded in runs:
+        for name, table in loaded.run.modes.items():
+            known, where = seen.setdefault(name, (table, loaded))
+            if known != table:
+                what = f"mode {name!r} is not the same in {where.source} and {loaded.source}: {known} against {table}"
+                raise SettingsError(what, "give the modes different names, or compare other runs")
+
+
+def _is(one: Recorded, mode: str, budget: int) -> bool:
+    return one.record.key.mode == mode and one.record.key.response_tokens == budget
+
+
+def _cell(key: KeyRecord) -> Cell:
+    return Cell(key.task, key.seed, key.repeat, key.response_tokens)
