@@ -7,8 +7,8 @@ import hashlib
 from pathlib import Path
 
 DEMO_NOTE = (
-    "The demo model is a test fixture with random weights: its scores say nothing about coding ability, "
-    "nor about what drafting does to quality or speed."
+    "The demo model is a fixture that knows four conversations by heart: its scores say nothing about coding ability, "
+    "nor about what drafting does to quality or speed (on so small a model it only costs time)."
 )
 """To be shown wherever results of the demo model are."""
 
