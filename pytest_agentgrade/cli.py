@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest_agentgrade
 from pytest_agentgrade.errors import AgentGradeError
 
-EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_GATE = 0, 1, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 when it did its work, 1 when something is amiss, 2 for a wrong call."""
+    """Run one command; 0: did its work, 1: something is amiss, 2: a wrong call, 3: a gate of ``compare`` trips."""
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
@@ -45,17 +45,25 @@ def _parser() -> argparse.ArgumentParser:
     _add_format(report)
     report.set_defaults(command=_report)
 
-    compare = commands.add_parser("compare", help="print one summary of several runs")
-    default = "folders of runs (default: the newest of each mode)"
-    compare.add_argument("runs", type=Path, nargs="*", metavar="RUN", help=default)
-    compare.add_argument("--mode", default="baseline,mtp", help="modes to look for when no RUN is given")
-    _add_format(compare)
-    compare.set_defaults(command=_compare)
+    _add_compare(commands.add_parser("compare", help="which mode delivers more? one report of several runs"))
 
     regrade = commands.add_parser("regrade", help="judge the stored submissions of a run again, without an agent")
     regrade.add_argument("run", type=Path, metavar="RUN", help="folder of a run")
     regrade.set_defaults(command=_regrade)
     return parser
+
+
+def _add_compare(compare: argparse.ArgumentParser) -> None:
+    inputs = "folders of runs, or JUnit files (default: the newest run of each mode)"
+    compare.add_argument("runs", type=Path, nargs="*", metavar="RUN|JUNIT", help=inputs)
+    compare.add_argument("--mode", default="baseline,mtp", help="modes to look for when no RUN is given")
+    compare.add_argument(
+        "-o", "--output", type=Path, metavar="XML", help="write one JUnit file, suites by mode and task"
+    )
+    gate = "exit 3 if so, for example 'mtp.success_rate < baseline.success_rate - 0.05'; may be repeated"
+    compare.add_argument("--fail-if", action="append", default=[], metavar="QUESTION", help=gate)
+    _add_format(compare)
+    compare.set_defaults(command=_compare)
 
 
 def _add_format(parser: argparse.ArgumentParser) -> None:
@@ -78,18 +86,29 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from pytest_agentgrade.reporting.several_runs import render_runs
+    from pytest_agentgrade.reporting.several_runs import report_on
 
-    print(render_runs([options.run], options.format))
+    print(report_on([options.run]).render(options.format))
     return EXIT_OK
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from pytest_agentgrade.reporting.several_runs import newest_runs, render_runs
+    from pytest_agentgrade.analysis.gates import GateError, parse_gate
+    from pytest_agentgrade.reporting.several_runs import newest_runs, report_on
 
-    runs = options.runs or newest_runs(Path.cwd(), options.mode.split(","))
-    print(render_runs(runs, options.format))
-    return EXIT_OK
+    try:
+        gates = [parse_gate(text) for text in options.fail_if]
+        paths = options.runs or newest_runs(Path.cwd(), options.mode.split(","))
+        report = report_on(paths, gates)
+        print(report.render(options.format))
+    except GateError as error:
+        print(f"agentgrade: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    if options.output is not None:
+        from pytest_agentgrade.reporting.junit_merge import write_merged
+
+        write_merged(paths, options.output)
+    return EXIT_GATE if report.tripped else EXIT_OK
 
 
 def _regrade(options: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ import pytest
 
 from pytest_agentgrade import options
 from pytest_agentgrade.errors import SettingsError
-from pytest_agentgrade.plan import AttemptKey
+from pytest_agentgrade.plan import AttemptKey, order_notes, plan_lines
+from pytest_agentgrade.records.model import AttemptRecord, RunRecord
 from pytest_agentgrade.run import Run, RunSetup, prepare
 from pytest_agentgrade.run_folder import choose_folder
 
@@ -50,8 +51,9 @@ def make_check_module(path: Path, parent: pytest.Collector, session: GradingSess
 class GradingSession:
     """All state of a grading pytest run; lives on ``config.stash``."""
 
-    def __init__(self, setup: RunSetup) -> None:
+    def __init__(self, setup: RunSetup, notes: Sequence[str] = ()) -> None:
         self.setup = setup
+        self.notes = tuple(notes)
         self.run: Run | None = None
         self._controller = True
 
@@ -59,11 +61,13 @@ class GradingSession:
     def activate(cls, config: pytest.Config) -> GradingSession:
         """Validate everything that was asked for, before anything starts."""
         _refuse_weak_asserts(config)
+        preset = options.chosen_preset(config)
         resolved = options.resolve_options(config)
         patches = config.getoption("agent_patches")
         setup = prepare(resolved, Path(config.rootpath), options.mode_names(config), patches)
+        _refuse_split_servers(config, setup)
         _point_at_checks(config, setup)
-        return cls(setup)
+        return cls(setup, preset.notes(resolved) if preset else ())
 
     def header(self) -> list[str]:
         """Lines for the top of the report: what runs, and every setting that is no default with its source."""
@@ -75,7 +79,15 @@ class GradingSession:
         ]
         lines = [f"agentgrade: {len(plan.keys)} attempts planned, {plan.order} order"]
         lines += [f"agentgrade: no patch for {', '.join(self.setup.without_patch)}"] if self.setup.without_patch else []
+        lines += [
+            f"agentgrade: {note}"
+            for note in (*self.notes, *order_notes(self.setup.plan, self.setup.settings.server_restart))
+        ]
         return lines + ([f"agentgrade: {', '.join(changed)}"] if changed else [])
+
+    def plan_lines(self, items: Iterable[pytest.Item]) -> list[str]:
+        """The attempts that these items need, numbered in their order."""
+        return plan_lines(self.setup.plan, (item.stash[_KEY] for item in items if _KEY in item.stash))
 
     def parametrize(self, metafunc: pytest.Metafunc) -> None:
         """One item for each attempt of the check's task."""
@@ -126,7 +138,7 @@ class GradingSession:
         item = request.node
         assert self.run is not None
         key, check = item.stash[_KEY], request.function.__name__
-        item.user_properties.extend(self.run.properties(key))
+        item.user_properties.extend(self.run.properties(key, check))
         with self.run.open_candidate(key, check) as opened:
             item.stash[_OPEN] = opened
             yield opened
@@ -167,9 +179,18 @@ class GradingSession:
         from pytest_agentgrade.reporting.summary_text import summary_lines
 
         reporter.section("agentgrade")
-        for line in summary_lines(self.run.store.run(), list(self.run.store.records())):
+        run, records = self.run.store.run(), list(self.run.store.records())
+        for line in (*summary_lines(run, records), *self._verdict(run, records)):
             reporter.write_line(line)
         reporter.write_line(f"records: {self.run.store.folder}")
+
+    def _verdict(self, run: RunRecord, records: Sequence[AttemptRecord]) -> list[str]:
+        """Who delivers more, in two sentences for each comparison; nothing to say of one mode."""
+        if len(self.setup.modes) < 2:
+            return []
+        from pytest_agentgrade.reporting.several_runs import verdict_section
+
+        return [*verdict_section(run, records), ""]
 
 
 def make_scheduler(config: pytest.Config, log: Any) -> Any:
@@ -192,6 +213,12 @@ def _refuse_weak_asserts(config: pytest.Config) -> None:
         raise SettingsError("--assert=plain hides what a check compared", "leave it out")
     if getattr(config.option, "reruns", None):
         raise SettingsError("--reruns gives a second draw, which is a second chance", "use --agent-repeat")
+
+
+def _refuse_split_servers(config: pytest.Config, setup: RunSetup) -> None:
+    """A server that is kept belongs to one process; the attempts of another would wait for its device for ever."""
+    if setup.settings.server_restart == "mode" and getattr(config.option, "numprocesses", None):
+        raise SettingsError("server_restart=mode keeps a server in one process, -n makes several", "leave out one")
 
 
 def _point_at_checks(config: pytest.Config, setup: RunSetup) -> None:

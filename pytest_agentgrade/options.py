@@ -11,6 +11,7 @@ import pytest
 from pytest_agentgrade.errors import SettingsError
 
 if TYPE_CHECKING:
+    from pytest_agentgrade.assignment.presets import Preset
     from pytest_agentgrade.assignment.settings import Layer, Resolved
 
 
@@ -55,6 +56,7 @@ def add_options(parser: pytest.Parser) -> None:
     """Register ``--agent-*``; values stay plain text so that they travel to xdist workers."""
     group = parser.getgroup("agentgrade", "grade coding agents, mode by mode")
     group.addoption("--agent-mode", metavar="MODE,...", help="run and grade these modes, for example baseline,mtp")
+    group.addoption("--agent-preset", metavar="NAME", help="repeat a published experiment: study-2026-10")
     group.addoption("--agent-patches", metavar="DIR", help="grade DIR/TASK.patch made elsewhere, no model needed")
     for option in _OPTIONS:
         group.addoption(option.flag, dest=_dest(option), metavar=option.metavar, help=option.help)
@@ -62,20 +64,36 @@ def add_options(parser: pytest.Parser) -> None:
 
 def is_active(config: pytest.Config) -> bool:
     """Whether this pytest run grades anything."""
-    return config.getoption("agent_mode") is not None or config.getoption("agent_patches") is not None
+    return any(config.getoption(name) is not None for name in ("agent_mode", "agent_patches", "agent_preset"))
 
 
 def mode_names(config: pytest.Config) -> list[str]:
-    """Modes asked for, in order; a grading of patches without ``--agent-mode`` is a mode called ``patches``."""
+    """Modes asked for, in order; without ``--agent-mode`` the preset's, or one called ``patches``."""
     given = config.getoption("agent_mode")
-    return ["patches"] if given is None else _names(given)
+    if given is not None:
+        return _names(given)
+    preset = chosen_preset(config)
+    return list(preset.modes) if preset and config.getoption("agent_patches") is None else ["patches"]
+
+
+def chosen_preset(config: pytest.Config) -> Preset | None:
+    """The preset asked for; SettingsError when there is none of that name."""
+    from pytest_agentgrade.assignment.presets import find_preset
+
+    name = config.getoption("agent_preset")
+    return None if name is None else find_preset(name)
 
 
 def resolve_options(config: pytest.Config) -> Resolved:
-    """Settings of this run: defaults, file in rootdir, command line. SettingsError says what is wrong."""
+    """Settings of this run: defaults, preset, file in rootdir, command line. SettingsError says what is wrong."""
     from pytest_agentgrade.assignment.settings import read_file_layer, resolve
 
-    return resolve([read_file_layer(Path(config.rootpath)), _command_line(config)])
+    preset = chosen_preset(config)
+    layers = [read_file_layer(Path(config.rootpath)), _command_line(config)]
+    resolved = resolve([preset.layer, *layers] if preset else layers)
+    if preset and config.getoption("agent_patches") is None:
+        preset.require_model(resolved)
+    return resolved
 
 
 def _command_line(config: pytest.Config) -> Layer:

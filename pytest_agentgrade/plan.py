@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Literal
 
 
@@ -87,6 +88,26 @@ def keys_in_order(plan: Plan, chosen: Iterable[AttemptKey]) -> tuple[AttemptKey,
     """The chosen attempts in plan order."""
     wanted = set(chosen)
     return tuple(key for key in plan.keys if key in wanted)
+
+
+def plan_lines(plan: Plan, chosen: Iterable[AttemptKey]) -> list[str]:
+    """The chosen attempts for people: numbered, in the order in which they run."""
+    keys = keys_in_order(plan, chosen)
+    width = len(str(len(keys)))
+    head = f"agentgrade: plan of {len(keys)} attempts, {plan.order} order, {plan.digest[:12]}"
+    return [head, *(f"  {number:{width}d}. {key}" for number, key in enumerate(keys, 1))]
+
+
+def order_notes(plan: Plan, server_restart: str) -> list[str]:
+    """What a user should know about this order together with the time at which servers are restarted."""
+    modes = [key.mode for key in plan.keys]
+    if server_restart != "mode" or len(set(modes)) < 2:
+        return []
+    kept = sum(one == other for one, other in pairwise(modes))
+    if plan.order == "blocked":
+        return [f"{kept} attempts use the server of the one before; modes that run apart make blocked pairs"]
+    hint = "--agent-order=blocked keeps more and proves less"
+    return [f"server_restart=mode makes little sense in balanced order: {kept} servers are kept ({hint})"]
 
 
 def _rotated(modes: Sequence[str], step: int) -> list[str]:

@@ -61,6 +61,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         grading.select(session.items)
 
 
+def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
+    session = config.stash.get(_SESSION, None)
+    return session.plan_lines(items) if session and config.option.collectonly else []
+
+
 def pytest_report_header(config: pytest.Config) -> list[str]:
     session = config.stash.get(_SESSION, None)
     return session.header() if session else []

@@ -132,6 +132,7 @@ class Run:
         self._faults: dict[AttemptKey, AgentGradeError] = {}
         self._draws: dict[str, dict[str, DrawRecord]] = {}
         self._checks: dict[str, dict[str, Check]] = {}
+        self._told: set[AttemptKey] = set()
         self._exit = ExitStack()
         self._worker = worker
 
@@ -205,11 +206,15 @@ class Run:
         self.store.attempt(key).write_verdict(verdict)
         return verdict.outcome == "error"
 
-    def properties(self, key: AttemptKey) -> list[tuple[str, object]]:
-        """What JUnit says of a check's attempt."""
-        from pytest_agentgrade.reporting.properties import attempt_properties
+    def properties(self, key: AttemptKey, check: str) -> list[tuple[str, object]]:
+        """What JUnit says of a check and its attempt; the first check of an attempt carries the whole record."""
+        from pytest_agentgrade.reporting.properties import case_properties
 
-        return attempt_properties(self._done[key], self._record)
+        draw = self._draws.get(key.task, {}).get(check)
+        drawn = None if draw is None else (draw.n, draw.seed)
+        beyond, whole = self._checks_of(self.setup.task(key.task))[check].beyond, key not in self._told
+        self._told.add(key)
+        return case_properties(self._done[key], self._record, beyond=beyond, draw=drawn, whole=whole)
 
     def close(self) -> None:
         """Stop all that was started."""

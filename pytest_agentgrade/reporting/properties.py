@@ -2,7 +2,30 @@
 
 from __future__ import annotations
 
+import json
+
+from pytest_agentgrade.records.junit_names import PREFIX, RECORD
 from pytest_agentgrade.records.model import AttemptRecord, RunRecord
+
+
+def record_property(record: AttemptRecord, run: RunRecord) -> tuple[str, object]:
+    """Attempt and run as JSON, without verdicts (the testcases have them), plan and key of the draws.
+
+    One testcase of an attempt carries it: what a comparison of JUnit files needs for times and pair proofs.
+    """
+    attempt = record.model_copy(update={"verdicts": []}).model_dump(mode="json", exclude_defaults=True)
+    whole = run.model_copy(update={"plan": [], "draw_key": ""}).model_dump(mode="json")
+    return RECORD, json.dumps({"run": whole, "attempt": attempt}, separators=(",", ":"))
+
+
+def case_properties(
+    record: AttemptRecord, run: RunRecord, *, beyond: bool, draw: tuple[int, str] | None, whole: bool
+) -> list[tuple[str, object]]:
+    """All that a testcase says: of its attempt, of its check (``draw`` is n and hex seed), the record if ``whole``."""
+    found = attempt_properties(record, run)
+    found += [(f"{PREFIX}draw", f"{draw[0]}:{draw[1]}")] if draw else []
+    found += [(f"{PREFIX}beyond", "true")] if beyond else []
+    return [*found, record_property(record, run)] if whole else found
 
 
 def attempt_properties(record: AttemptRecord, run: RunRecord) -> list[tuple[str, object]]:

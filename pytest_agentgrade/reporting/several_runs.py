@@ -1,27 +1,102 @@
-"""One summary for the records of one or several run folders."""
+"""One report for one or several runs: tables, matrix, comparison and verdict."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
 from pathlib import Path
 
-from pytest_agentgrade.analysis.summary import ModeSummary, summarise
+from pytest_agentgrade.analysis.contrasts import (
+    BudgetChange,
+    Contrast,
+    budget_changes,
+    contrasts,
+    twin_tests,
+)
+from pytest_agentgrade.analysis.experiment import Experiment, arrange
+from pytest_agentgrade.analysis.gate_figures import gate_figures
+from pytest_agentgrade.analysis.gates import Gate, GateResult
 from pytest_agentgrade.errors import AgentGradeError, SettingsError
+from pytest_agentgrade.records.inputs import load_runs
+from pytest_agentgrade.records.loaded import LoadedRun
 from pytest_agentgrade.records.model import AttemptRecord, RunRecord
 from pytest_agentgrade.records.store import RUNS_FOLDER, RunStore
+from pytest_agentgrade.reporting.compare_json import report_json
+from pytest_agentgrade.reporting.compare_lines import budget_lines, contrast_lines, twin_lines
 from pytest_agentgrade.reporting.summary_text import summary_lines
 
 
-def render_runs(folders: Sequence[Path], style: str) -> str:
-    """The summary as ``text``, ``markdown`` or ``json``; SettingsError for a folder without a run."""
-    stores = [RunStore(folder) for folder in folders]
-    run = _joined([store.run() for store in stores])
-    records = [record for store in stores for record in store.records()]
-    if style == "json":
-        return json.dumps(_as_json(run, records), indent=1)
-    return "\n".join(summary_lines(run, records, markdown=style == "markdown"))
+@dataclass(frozen=True)
+class Report:
+    """Everything that is said of some runs."""
+
+    runs: tuple[LoadedRun, ...]
+    gates: tuple[Gate, ...] = ()
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """One attempt for each cell and mode."""
+        return arrange(self.runs)
+
+    @cached_property
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """The first mode against each other one."""
+        return contrasts(self.experiment)
+
+    @cached_property
+    def budgets(self) -> tuple[BudgetChange, ...]:
+        """Whether the gap stays at larger budgets."""
+        return budget_changes(self.contrasts)
+
+    @cached_property
+    def gate_results(self) -> tuple[GateResult, ...]:
+        """Every gate at every budget."""
+        budgets = self.experiment.budgets
+        found = []
+        for gate, budget in product(self.gates, budgets):
+            result = gate.evaluate(gate_figures(self.experiment, self.contrasts, budget))
+            where = f" (at {budget} tokens)" if len(budgets) > 1 else ""
+            found.append(replace(result, text=f"{result.text}{where}"))
+        return tuple(found)
+
+    @property
+    def tripped(self) -> bool:
+        """Whether any gate trips."""
+        return any(result.tripped for result in self.gate_results)
+
+    def render(self, style: str) -> str:
+        """The report as ``text``, ``markdown`` or ``json``."""
+        if style == "json":
+            found = report_json(self.experiment, self.contrasts, self.budgets, self.gate_results)
+            return json.dumps({"runs": [run.run.run_id for run in self.runs], **found}, indent=1, allow_nan=False)
+        return "\n".join(self._lines(style == "markdown"))
+
+    def _lines(self, markdown: bool) -> list[str]:
+        run = _joined(self.experiment, self.runs)
+        lines = summary_lines(run, self.experiment.records, markdown=markdown)
+        lines += contrast_lines(self.contrasts, markdown=markdown)
+        for more in (
+            budget_lines(self.budgets),
+            twin_lines(twin_tests(self.experiment)),
+            [note for run in self.runs for note in run.notes],
+            [result.line() for result in self.gate_results],
+        ):
+            lines += ["", *more] if more else []
+        return _paragraphs(lines) if markdown else lines
+
+
+def verdict_section(run: RunRecord, records: Sequence[AttemptRecord]) -> list[str]:
+    """For the end of a run with several modes: two sentences for each comparison; empty for one mode."""
+    loaded = LoadedRun(run, tuple(records), Path())
+    return contrast_lines(Report((loaded,)).contrasts, short=True)
+
+
+def report_on(paths: Sequence[Path], gates: Sequence[Gate] = ()) -> Report:
+    """Read run folders and JUnit files; SettingsError for a path that is neither."""
+    return Report(load_runs(paths), tuple(gates))
 
 
 def newest_runs(rootdir: Path, modes: Sequence[str]) -> list[Path]:
@@ -48,27 +123,20 @@ def _newest_first(rootdir: Path) -> list[Path]:
     return folders
 
 
-def _joined(runs: Sequence[RunRecord]) -> RunRecord:
-    """Several runs seen as one: their plans one after the other, so modes run apart are blocked by nature."""
+def _joined(experiment: Experiment, runs: Sequence[LoadedRun]) -> RunRecord:
+    """Several runs seen as one: modes that were run apart are blocked by nature."""
     if len(runs) == 1:
-        return runs[0]
-    plan = [key for run in runs for key in run.plan]
-    names = {"run_id": ", ".join(run.run_id for run in runs), "plan": plan, "order": "blocked"}
-    return runs[0].model_copy(update=names)
+        return runs[0].run
+    plan = [record.key for record in experiment.records]
+    names = {"run_id": ", ".join(run.run.run_id for run in runs), "plan": plan, "order": "blocked"}
+    return runs[0].run.model_copy(update=names)
 
 
-def _as_json(run: RunRecord, records: Sequence[AttemptRecord]) -> dict[str, object]:
-    return {
-        "run": run.run_id,
-        "order": run.order,
-        "modes": [_mode_json(summary) for summary in summarise(records)],
-        "attempts": [
-            {**record.key.model_dump(), "passed": record.passed, "complete": record.complete} for record in records
-        ],
-    }
-
-
-def _mode_json(summary: ModeSummary) -> dict[str, object]:
-    computed = ("success_rate", "tokens_per_second", "patches_per_hour", "acceptance_rate")
-    fields = {**asdict(summary), "endings": [sorted(carried) for carried in summary.endings]}
-    return {**fields, **{name: getattr(summary, name) for name in computed}}
+def _paragraphs(lines: Sequence[str]) -> list[str]:
+    """In Markdown a line of its own needs an empty line around it, a row of a table must not have one."""
+    spaced: list[str] = []
+    for line in lines:
+        if line and spaced and spaced[-1] and not (line.startswith("|") and spaced[-1].startswith("|")):
+            spaced.append("")
+        spaced.append(line)
+    return spaced

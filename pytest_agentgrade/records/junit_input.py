@@ -1,0 +1,207 @@
+"""JUnit files as input: the attempts that a pytest run, here or elsewhere, wrote into its report.
+
+A file is foreign text: no document type (so no entities, internal or external), bounded size, every text escaped.
+"""
+
+# junitparser is only partly typed:
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+from xml.parsers import expat
+
+from junitparser import Error, Failure, JUnitXml, JUnitXmlError, Properties, Skipped, TestCase, TestSuite
+from pydantic import ValidationError
+
+from pytest_agentgrade.errors import SettingsError
+from pytest_agentgrade.escaping import escape
+from pytest_agentgrade.records.junit_names import PREFIX, RECORD
+from pytest_agentgrade.records.loaded import LoadedRun
+from pytest_agentgrade.records.model import AttemptRecord, KeyRecord, RunRecord, SubmissionPhase, VerdictRecord
+
+MAX_BYTES = 256 * 1024 * 1024
+_NAME = re.compile(
+    r"(?P<check>test_\w+)\[(?P<label>(?P<mode>[a-z0-9_.]+)-(?P<seed>\d+)(-r(?P<r>\d+))?(-b(?P<b>\d+))?)\]"
+)
+_CLASS = re.compile(r"(?:.*\.)?hidden_checks\.(?P<task>\w+)\.test_(?P=task)")
+_RANK = {"passed": 0, "failed": 1, "error": 2}
+_Outcome = Literal["passed", "failed", "error"]
+
+
+@dataclass(frozen=True)
+class JUnitCase:
+    """One testcase of a hidden check."""
+
+    element: TestCase
+    key: KeyRecord
+    check: str
+    properties: Mapping[str, str]
+
+    @property
+    def run(self) -> str:
+        """Name of the run it says it belongs to; empty when it says nothing."""
+        return self.properties.get(f"{PREFIX}run", "")
+
+
+def parse_junit(path: Path) -> JUnitXml:
+    """Read the file; SettingsError when it is none, declares a document type or is too large."""
+    try:
+        data = path.read_bytes() if path.stat().st_size <= MAX_BYTES else None
+    except OSError as error:
+        raise SettingsError(f"cannot read {path}: {error}", "name a run folder or a JUnit file") from error
+    if data is None:
+        raise SettingsError(f"{path} has more than {MAX_BYTES:,} bytes", "name a JUnit file of a graded run")
+    try:
+        _refuse_document_type(data)
+        return JUnitXml.fromstring(data)
+    except (expat.ExpatError, JUnitXmlError, SyntaxError, ValueError, LookupError) as error:
+        raise SettingsError(
+            f"{path} cannot be read as JUnit XML: {error}", "name a run folder or a JUnit file"
+        ) from error
+
+
+def all_cases(xml: JUnitXml) -> Iterator[TestCase]:
+    """Every testcase, nested suites included."""
+    for suite in xml:
+        yield from _cases_of(suite)
+
+
+def read_case(element: TestCase) -> JUnitCase | None:
+    """What a testcase says of a hidden check; None when it is of another test."""
+    name, place = _NAME.fullmatch(element.name or ""), _CLASS.fullmatch(element.classname or "")
+    if name is None or place is None:
+        return None
+    properties = {
+        str(entry.name): str(entry.value)
+        for group in element.iterchildren(Properties)
+        for entry in group
+        if (entry.name or "").startswith(PREFIX)
+    }
+    budget = name["b"] or properties.get(f"{PREFIX}response_tokens", "0")
+    key = KeyRecord(
+        task=place["task"],
+        mode=name["mode"],
+        seed=int(name["seed"]),
+        repeat=int(name["r"] or 0),
+        response_tokens=int(budget) if budget.isascii() and budget.isdigit() else 0,
+        label=name["label"],
+    )
+    return JUnitCase(element, key, name["check"], properties)
+
+
+def load_junit(path: Path) -> tuple[LoadedRun, ...]:
+    """The runs whose attempts the file holds, each with what it tells of them; SettingsError when it holds none."""
+    by_run: dict[str, list[JUnitCase]] = {}
+    for element in all_cases(parse_junit(path)):
+        if (case := read_case(element)) is not None:
+            by_run.setdefault(case.run, []).append(case)
+    if not by_run:
+        raise SettingsError(f"{path} holds no testcase of a hidden check", "name the JUnit file of a graded run")
+    return tuple(_loaded(path, name, cases) for name, cases in by_run.items())
+
+
+def _loaded(path: Path, name: str, cases: Iterable[JUnitCase]) -> LoadedRun:
+    by_key: dict[KeyRecord, list[JUnitCase]] = {}
+    for case in cases:
+        by_key.setdefault(case.key, []).append(case)
+    told = {key: _told(path, group) for key, group in by_key.items()}
+    runs = [run for run, _ in filter(None, told.values())]
+    records = tuple(_record(key, group, told[key]) for key, group in by_key.items())
+    run = (runs[0] if runs else _unknown_run(escape(name) or path.name)).model_copy(update={"plan": list(by_key)})
+    silent = sum(one is None for one in told.values())
+    note = f"{path.name}: {silent} attempts without their record: no times, no pair proof, @beyond checks count."
+    return LoadedRun(run, records, path, (note,) if silent else ())
+
+
+def _record(key: KeyRecord, cases: Iterable[JUnitCase], told: tuple[RunRecord, AttemptRecord] | None) -> AttemptRecord:
+    verdicts: dict[str, VerdictRecord] = {}
+    for verdict in filter(None, map(_verdict, cases)):
+        before = verdicts.get(verdict.check)
+        # An error while a test is torn down is a second testcase of the same name.
+        if before is None or _RANK[verdict.outcome] > _RANK[before.outcome]:
+            verdicts[verdict.check] = verdict
+    found = [verdicts[check] for check in sorted(verdicts)]
+    if told is not None:
+        record = told[1]
+        return record.model_copy(update={"verdicts": [] if record.fault else found})
+    submission = SubmissionPhase(origin="junit", digest=None)
+    return AttemptRecord(key=key, submission=submission, verdicts=found, expected_checks=len(found) or 10)
+
+
+def _verdict(case: JUnitCase) -> VerdictRecord | None:
+    results = case.element.result
+    if any(isinstance(result, Skipped) for result in results):
+        return None
+    outcome: _Outcome = "passed"
+    for kind, name in ((Failure, "failed"), (Error, "error")):
+        if any(isinstance(result, kind) for result in results):
+            outcome = name  # type: ignore[assignment]
+    n, _, seed = case.properties.get(f"{PREFIX}draw", "").partition(":")
+    return VerdictRecord(
+        check=case.check,
+        beyond=case.properties.get(f"{PREFIX}beyond") == "true",
+        outcome=outcome,
+        reason=escape(str(results[0].message or "")) if results else "",
+        seconds=float(case.element.time or 0.0),
+        draw_n=int(n) if n.isascii() and n.isdigit() else 0,
+        draw_seed=escape(seed),
+    )
+
+
+def _told(path: Path, cases: Iterable[JUnitCase]) -> tuple[RunRecord, AttemptRecord] | None:
+    """Run and attempt as one of the testcases tells them."""
+    for case in cases:
+        if (text := case.properties.get(RECORD)) is None:
+            continue
+        try:
+            data = _escaped(json.loads(text))
+            run, attempt = RunRecord.model_validate(data["run"]), AttemptRecord.model_validate(data["attempt"])
+        except (ValueError, TypeError, KeyError, RecursionError, ValidationError) as error:
+            what = f"{path}: the record in {case.element.name} cannot be read: {escape(str(error), 300)}"
+            raise SettingsError(what, "read it with the version that wrote it") from error
+        if attempt.key != case.key or run.run_id != case.run:
+            raise SettingsError(
+                f"{path}: {case.element.name} carries the record of {attempt.key.label}", "do not edit it"
+            )
+        return run, attempt
+    return None
+
+
+def _unknown_run(name: str) -> RunRecord:
+    return RunRecord(
+        run_id=name, created_at=0.0, version="", settings={}, sources={}, modes={}, plan=[], plan_digest="",
+        order="unknown", draw_key="", host={},
+    )  # fmt: skip
+
+
+def _escaped(value: Any) -> Any:
+    if isinstance(value, str):
+        return escape(value, 10_000)
+    if isinstance(value, list):
+        return [_escaped(item) for item in value]
+    if isinstance(value, dict):
+        return {escape(name, 200): _escaped(item) for name, item in value.items()}
+    return value
+
+
+def _cases_of(suite: TestSuite) -> Iterator[TestCase]:
+    yield from suite
+    for inner in suite.testsuites():
+        yield from _cases_of(inner)
+
+
+def _refuse_document_type(data: bytes) -> None:
+    """A JUnit file has none; without one there is no entity to expand and nothing to fetch."""
+
+    def refuse(*_names: object) -> NoReturn:
+        raise ValueError("it declares a document type, which a JUnit file never does")
+
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = refuse
+    parser.Parse(data, True)

@@ -1,0 +1,64 @@
+"""The comparison as JSON values, for other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from pytest_agentgrade.analysis.contrasts import BudgetChange, Contrast
+from pytest_agentgrade.analysis.experiment import Experiment, TriedPair
+from pytest_agentgrade.analysis.gates import GateResult
+from pytest_agentgrade.analysis.summary import ModeSummary, summarise
+from pytest_agentgrade.reporting.verdict_text import verdict_lines
+
+_COMPUTED = ("success_rate", "tokens_per_second", "patches_per_hour", "acceptance_rate")
+
+
+def report_json(
+    experiment: Experiment,
+    found: Sequence[Contrast],
+    budgets: Sequence[BudgetChange],
+    gates: Sequence[GateResult],
+) -> dict[str, Any]:
+    """All figures of a report."""
+    return {
+        "modes": [_mode(summary) for summary in summarise(experiment.records)],
+        "attempts": [
+            {**one.record.key.model_dump(), "run": one.run.run_id, "passed": one.record.passed,
+             "complete": one.record.complete}
+            for one in experiment.chosen
+        ],
+        "comparisons": [_contrast(contrast) for contrast in found],
+        "budgets": [{**asdict(change), "change": change.change, "shown": change.shown} for change in budgets],
+        "gates": [{**asdict(result), "values": dict(result.values)} for result in gates],
+    }  # fmt: skip
+
+
+def _mode(summary: ModeSummary) -> dict[str, Any]:
+    fields = {**asdict(summary), "endings": [sorted(carried) for carried in summary.endings]}
+    return {**fields, **{name: getattr(summary, name) for name in _COMPUTED}}
+
+
+def _contrast(contrast: Contrast) -> dict[str, Any]:
+    pairs, comparison = contrast.pairs, contrast.comparison
+    return {
+        "first": pairs.first_mode,
+        "second": pairs.second_mode,
+        "response_tokens": pairs.response_tokens,
+        "alone": pairs.alone,
+        "pairs": [_pair(pair) for pair in pairs.tried],
+        "figures": None if comparison is None else comparison.to_dict(),
+        "verdict": [] if comparison is None else verdict_lines(comparison, contrast.work),
+    }
+
+
+def _pair(pair: TriedPair) -> dict[str, Any]:
+    return {
+        **pair.cell._asdict(),
+        "status": pair.proof.status.value,
+        "order": pair.order,
+        "passed": [pair.first.record.passed, pair.second.record.passed],
+        "differences": [difference._asdict() for difference in pair.proof.differences],
+        "missing": list(pair.proof.missing),
+    }

@@ -1,0 +1,91 @@
+"""What a comparison says to people: verdict, pairs, budgets, repeats; lines of plain text or Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pytest_agentgrade.analysis.contrasts import BudgetChange, Contrast
+from pytest_agentgrade.analysis.experiment import TriedPair
+from pytest_agentgrade.analysis.noise import Determinism
+from pytest_agentgrade.analysis.pairs import ProofStatus
+from pytest_agentgrade.reporting.verdict_text import verdict_lines
+
+_MOST_INVALID = 12
+"""Invalid pairs that are shown with their diff; a longer list hides what they have in common."""
+
+
+def contrast_lines(found: Sequence[Contrast], *, short: bool = False, markdown: bool = False) -> list[str]:
+    """Each comparison under its title; ``short``: the two sentences of the verdict and the state of the pairs only."""
+    several = len({contrast.pairs.response_tokens for contrast in found}) > 1
+    lines: list[str] = []
+    for contrast in found:
+        lines += [_title(contrast, several, markdown), *_verdict(contrast, short), *pair_lines(contrast, short), ""]
+    return lines[:-1]
+
+
+def pair_lines(contrast: Contrast, short: bool = False) -> list[str]:
+    """How many pairs are proved, and of the others what differs or is not known."""
+    pairs = contrast.pairs
+    states = {status: pairs.with_status(status) for status in ProofStatus}
+    counts = ", ".join(f"{len(found)} {status.value}" for status, found in states.items())
+    alone = f"; {pairs.alone} attempts without a counted partner" if pairs.alone else ""
+    lines = [f"Pairs: {counts}{alone}."]
+    if unproven := states[ProofStatus.UNPROVEN]:
+        missing = dict.fromkeys(name for pair in unproven for name in pair.proof.missing)
+        lines.append(f"Unproven pairs count, but nobody knows that these were equal: {', '.join(missing)}.")
+    invalid = states[ProofStatus.INVALID]
+    if short and invalid:
+        return [*lines, "Invalid pairs do not count: `agentgrade compare` shows what differs."]
+    return lines + _invalid(invalid, (pairs.first_mode, pairs.second_mode))
+
+
+def budget_lines(changes: Iterable[BudgetChange]) -> list[str]:
+    """For each larger budget: whether the gap stays, as far as these attempts can tell."""
+    return [_budget(change) for change in changes]
+
+
+def twin_lines(tests: Iterable[Determinism]) -> list[str]:
+    """What became of attempts that were made twice."""
+    return [
+        f"Determinism: {one.twins} attempts of {one.mode} were made twice with nothing changed: {one.same_submission} "
+        f"left the same submission, {one.same_checks} passed as many checks. They are no sample of anything else."
+        for one in tests
+    ]
+
+
+def _title(contrast: Contrast, several: bool, markdown: bool) -> str:
+    pairs = contrast.pairs
+    budget = f", responses of up to {pairs.response_tokens} tokens" if several else ""
+    title = f"{pairs.second_mode} against {pairs.first_mode}{budget}"
+    return f"### {title}\n" if markdown else f"{title}:"
+
+
+def _verdict(contrast: Contrast, short: bool) -> list[str]:
+    if contrast.comparison is None:
+        return ["No pair of counted attempts that may be compared: no verdict."]
+    lines = verdict_lines(contrast.comparison, contrast.work)
+    return lines[:2] if short else lines
+
+
+def _invalid(pairs: Sequence[TriedPair], modes: tuple[str, str]) -> list[str]:
+    if not pairs:
+        return []
+    lines = [f"Invalid pairs, left out of all paired figures ({modes[0]} | {modes[1]}):"]
+    for pair in pairs[:_MOST_INVALID]:
+        lines += [f"  {pair.cell}: {difference}" for difference in pair.proof.lines()]
+    more = len(pairs) - _MOST_INVALID
+    return [*lines, f"  and {more} more"] if more > 0 else lines
+
+
+def _budget(change: BudgetChange) -> str:
+    small, large = change.budgets
+    before, after = (f"{100 * gap:+.0f}" for gap in change.gaps)
+    low, high = 100 * change.change_interval.low, 100 * change.change_interval.high
+    head = (
+        f"Budget: {change.second_mode} minus {change.first_mode} is {before} points at {small} tokens, {after} at "
+        f"{large} ({change.cells} pairs at both; change {100 * change.change:+.0f}, 95 % interval {low:+.0f} to "
+        f"{high:+.0f})"
+    )
+    if not change.shown:
+        return f"{head}: whether the gap stays at the larger budget, these pairs cannot tell."
+    return f"{head}: the gap does not stay, the budget changes it."
