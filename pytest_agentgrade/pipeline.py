@@ -12,7 +12,8 @@ from pathlib import Path
 from pytest_agentgrade.assignment.mode import Mode
 from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.assignment.task import Task
-from pytest_agentgrade.attempt import accounting, serving, snapshot, workspace
+from pytest_agentgrade.attempt import serving, snapshot, workspace
+from pytest_agentgrade.attempt.agent_phase import agent_phase
 from pytest_agentgrade.attempt.agents.base import Agent, AgentRun
 from pytest_agentgrade.attempt.agents.runner import SOCKET_NAME, run_agent
 from pytest_agentgrade.attempt.agents.toolloop import ToolLoop
@@ -20,7 +21,8 @@ from pytest_agentgrade.attempt.endings import AttemptLimits, Endings, classify_e
 from pytest_agentgrade.attempt.exchange import Exchange
 from pytest_agentgrade.attempt.proxy import RecordingProxy
 from pytest_agentgrade.attempt.proxy_policy import ProxyPolicy
-from pytest_agentgrade.attempt.server import ProofStatus, RunningServer, prove_mode
+from pytest_agentgrade.attempt.server import ProofStatus, RunningServer
+from pytest_agentgrade.attempt.server.config import DraftCounters
 from pytest_agentgrade.errors import AgentGradeError, HostError, SettingsError, SubmissionRefused
 from pytest_agentgrade.escaping import escape
 from pytest_agentgrade.machine import Machine
@@ -101,8 +103,9 @@ class _Attempt:
     def run(self) -> None:
         built = self._build_workspace()
         with self._server() as server, self._volume(built) as volume:
+            counted_before = server.metrics()
             run, exchanges = self._work(server, volume)
-            phase = self._account(run, exchanges, server)
+            phase = self._account(run, exchanges, server, counted_before)
             self.store.write(phase)
             self._take_snapshot(run, exchanges, volume, server)
         if phase.mode_proof == ProofStatus.CONTRADICTED.value:
@@ -178,38 +181,13 @@ class _Attempt:
             thinking={} if self.settings.thinking is None else {"reasoning_effort": self.settings.thinking},
         )
 
-    def _account(self, run: AgentRun, exchanges: Sequence[Exchange], server: RunningServer) -> model.AgentPhase:
-        sums = accounting.totals(exchanges)
-        alive = server.alive()
-        proof = prove_mode(self.mode, server.speculating() if alive else None, sums.drafted, sums.accepted)
-        sent = [exchange for exchange in exchanges if exchange.sent]
-        return model.AgentPhase(
-            agent=run.agent,
-            agent_version=run.version,
-            started_at=run.started_at,
-            clock_seconds=run.seconds,
-            exit_code=run.exit_code,
-            ended=run.ended.value,
-            requests=len(sent),
-            first_request_sha256=sent[0].request_digest if sent else None,
-            sampling_seed=self.key.sampling_seed,
-            sampling=self.settings.sampling.model_dump(),
-            thinking=self.settings.thinking,
-            image_id=self.machine.image.id,
-            task_seconds=self.settings.task_seconds,
-            turns=self.settings.turns,
-            prompt_tokens=sums.prompt_tokens,
-            cached_tokens=sums.cached_tokens,
-            completion_tokens=sums.completion_tokens,
-            predicted_tokens=sums.predicted_tokens,
-            predicted_seconds=sums.predicted_seconds,
-            prompt_seconds=sums.prompt_seconds,
-            drafts=model.DraftCounts(drafted=sums.drafted, accepted=sums.accepted),
-            mode_proof=proof.status.value,
-            mode_notes=[*proof.sentences, *proof.warnings],
-            server_peak_rss_bytes=server.peak_rss_bytes(),
-            server_died=not alive,
-        )
+    def _account(
+        self, run: AgentRun, exchanges: Sequence[Exchange], server: RunningServer, before: DraftCounters | None
+    ) -> model.AgentPhase:
+        return agent_phase(
+            run, exchanges, server, self.mode, self.settings,
+            seed=self.key.sampling_seed, image_id=self.machine.image.id, counted_before=before,
+        )  # fmt: skip
 
     def _take_snapshot(
         self, run: AgentRun, exchanges: Sequence[Exchange], volume: WorkspaceVolume, server: RunningServer

@@ -103,9 +103,11 @@ def _comparison(experiment: Experiment, pairs: ModePairs) -> Comparison | None:
 
 
 def _kinds(experiment: Experiment, pairs: ModePairs) -> KindOfWork | None:
-    speeds = {(one.mode, one.response_tokens): one.tokens_per_second for one in summarise(experiment.records)}
-    first, second = (speeds.get((mode, pairs.response_tokens)) for mode in (pairs.first_mode, pairs.second_mode))
-    return KindOfWork(None, None, first, second) if first and second else None
+    found = {(one.mode, one.response_tokens): one for one in summarise(experiment.records)}
+    first, second = (found.get((mode, pairs.response_tokens)) for mode in (pairs.first_mode, pairs.second_mode))
+    if first is None or second is None:
+        return None
+    return KindOfWork(first.speed.short, second.speed.short, first.tokens_per_second, second.tokens_per_second)
 
 
 def _change(smallest: ModePairs, larger: ModePairs) -> BudgetChange | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from pytest_agentgrade.analysis.speed import ModeSpeed, mode_speed
 from pytest_agentgrade.records.model import AttemptRecord
 
 SECONDS_PER_HOUR = 3600.0
@@ -40,6 +41,8 @@ class ModeSummary:
     """The endings of each counted attempt; an attempt may carry several."""
     contradicted: int
     """Counted attempts whose server was not in the mode it was meant to be in."""
+    speed: ModeSpeed
+    """Speed by kind of response, drafts by position, memory."""
 
     @property
     def success_rate(self) -> float | None:
@@ -99,6 +102,7 @@ def _summary(mode: str, budget: int, records: Sequence[AttemptRecord]) -> ModeSu
         accepted=_total([agent.drafts.accepted for agent in agents]),
         endings=tuple(_endings(record) for record in counted),
         contradicted=sum(agent.mode_proof == "contradicted" for agent in agents),
+        speed=mode_speed(agents),
     )
 
 

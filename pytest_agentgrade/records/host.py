@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import subprocess
+from pathlib import Path
 
 
 def describe_host() -> dict[str, str]:
@@ -29,3 +30,27 @@ def describe_gpus() -> list[str]:
     command = [program, query, "--format=csv,noheader"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     return [line.strip() for line in done.stdout.splitlines() if line.strip()] if done.returncode == 0 else []
+
+
+def process_vram_bytes(pid: int) -> int | None:
+    """GPU memory that a process and its children hold now; None without nvidia-smi, or when it names none of them."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return None
+    command = [program, "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    if done.returncode != 0:
+        return None
+    family = {pid, *_children(pid)}
+    rows = [line.split(",") for line in done.stdout.splitlines()]
+    held = [int(row[1]) for row in rows if len(row) == 2 and row[1].strip().isdigit() and int(row[0]) in family]
+    return sum(held) * 1024 * 1024 if held else None
+
+
+def _children(pid: int) -> set[int]:
+    """Direct children; empty when the process is gone."""
+    try:
+        lists = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    except OSError:
+        return set()
+    return {int(child) for text in lists for child in text.split()}

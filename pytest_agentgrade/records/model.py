@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pytest_agentgrade.records.token_account import DraftSteps, SpeedRecord, TokenAccount
+
 RECORD_SCHEMA = 1
 
 
@@ -101,6 +103,8 @@ class AgentPhase(_Record):
     ended: str
     """``exited``, ``clock`` or ``killed``."""
     requests: int
+    auxiliary_requests: int = 0
+    """Requests beside the task, such as one for a title; not among ``requests``."""
     first_request_sha256: str | None
     sampling_seed: int
     sampling: dict[str, float]
@@ -122,6 +126,22 @@ class AgentPhase(_Record):
     mode_notes: list[str] = Field(default_factory=list)
     server_peak_rss_bytes: int | None
     server_died: bool = False
+    token_account: TokenAccount | None = None
+    """None in records of older versions, as are the fields that follow."""
+    short_tool_choices: SpeedRecord | None = None
+    """Responses with tool calls that write nothing, under 200 tokens."""
+    timed_responses: int | None = None
+    """Responses for which the server gave its generation time."""
+    without_loops: SpeedRecord | None = None
+    """Those of them with no loop in them."""
+    first_token_seconds: list[float] = Field(default_factory=list)
+    """From request to first token, for each streamed response."""
+    computed_prompt_tokens: int | None = None
+    """Prompt tokens not taken from a cache: with ``prompt_seconds`` the prompt speed."""
+    draft_steps: DraftSteps | None = None
+    """None where ``/metrics`` does not count drafts."""
+    server_vram_bytes: int | None = None
+    """GPU memory of the server at the end of the attempt; None without an NVIDIA GPU, or for a server elsewhere."""
 
 
 class SubmissionPhase(_Record):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pytest_agentgrade.analysis.matrix import TaskMatrix, matrices
 from pytest_agentgrade.analysis.summary import ModeSummary, summarise
 from pytest_agentgrade.records.model import AttemptRecord, RunRecord
+from pytest_agentgrade.reporting.speed_text import SPEED_HEAD, has_speed, speed_notes, speed_row
 from pytest_agentgrade.reporting.table import markdown_table, text_table
 
 _NONE = "-"
@@ -26,6 +27,8 @@ def summary_lines(run: RunRecord, records: Sequence[AttemptRecord], *, markdown:
     summaries = summarise(records)
     lines = [_scope(run), "", *table(_DELIVERY_HEAD, [_delivery(one, summaries) for one in summaries])]
     lines += ["", *table(_STOP_HEAD, [_stops(one, summaries) for one in summaries])]
+    if has_speed(summaries):
+        lines += ["", *table(SPEED_HEAD, [speed_row(_name(one, summaries), one) for one in summaries])]
     lines += ["", *_notes(run, records, summaries), ""]
     for matrix in matrices(records):
         lines += [*_matrix_lines(matrix, markdown), ""]
@@ -80,6 +83,7 @@ def _notes(run: RunRecord, records: Sequence[AttemptRecord], summaries: Sequence
             notes.append(f"{one.mode}: not counted: {', '.join(left_out)}.")
         if one.contradicted:
             notes.append(f"{one.mode}: {one.contradicted} attempts ran on a server that was NOT in this mode.")
+    notes += speed_notes(summaries)
     notes.append(f"Records: {run.run_id}. All attempts count in patches/hour, whatever stopped them.")
     return notes
 

@@ -52,6 +52,16 @@ class DraftCounters(NamedTuple):
     """Draft tokens the model agreed with."""
     steps: int
     """Verification steps."""
+    accepted_at: tuple[int, ...] = ()
+    """Accepted draft tokens by their position in the draft, the first position first; empty where it is not told."""
+
+    def since(self, before: DraftCounters) -> DraftCounters:
+        """What was added after ``before`` was read."""
+        earlier = (*before.accepted_at, *[0] * len(self.accepted_at))
+        added = tuple(now - then for now, then in zip(self.accepted_at, earlier, strict=False))
+        return DraftCounters(
+            self.drafted - before.drafted, self.accepted - before.accepted, self.steps - before.steps, added
+        )
 
 
 @dataclass(frozen=True)

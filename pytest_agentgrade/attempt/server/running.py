@@ -13,6 +13,9 @@ from pytest_agentgrade.errors import ServerError
 _METRIC = re.compile(
     r"^llamacpp:spec_decode_num_(draft_tokens|accepted_tokens|drafts)_total ([0-9.e+]+)$", re.MULTILINE
 )
+_AT_POSITION = re.compile(
+    r'^llamacpp:spec_decode_num_accepted_tokens_per_pos_total\{position="(\d+)"\} ([0-9.e+]+)$', re.MULTILINE
+)
 
 
 class RunningServer:
@@ -65,9 +68,11 @@ class RunningServer:
         except httpcalls.Unanswered:
             return None
         found = {name: int(float(value)) for name, value in _METRIC.findall(text)}
-        if len(found) != len(DraftCounters._fields):
+        if len(found) != 3:
             return None
-        return DraftCounters(found["draft_tokens"], found["accepted_tokens"], found["drafts"])
+        places = sorted((int(place), int(float(value))) for place, value in _AT_POSITION.findall(text))
+        by_place = tuple(value for _, value in places)
+        return DraftCounters(found["draft_tokens"], found["accepted_tokens"], found["drafts"], by_place)
 
     def tokenize(self, text: str) -> int:
         """How many tokens ``text`` is for this model; ServerError when the server cannot say."""
