@@ -61,7 +61,7 @@ for folder in ("/scratch", "/tmp", "/work", "/dev/shm"):
 def build(*a): return []
 """,
     ),
-    _limit("open_files", "csv_ledger", "import os\nwhile True:\n    try: os.open('/dev/zero', 0)\n    except OSError: break\nLedger = list\n"),
+    _limit("open_files", "csv_ledger", "import os\nwhile True:\n    try: os.open('/dev/zero', 0)\n    except OSError: break\nclass Ledger:\n    def import_rows(self, lines): return 1\n"),
     _limit(
         "output_flood", "expiring_cache",
         _PIPES + "while True: say(frame({'kind': 'answer', 'lane': 0, 'id': '', 'value': 'x' * 1_000_000}))\n",
@@ -74,13 +74,14 @@ def build(*a): return []
     _limit("slow_answer", "build_planner", _PIPES + """
 import time
 def build(*a):
-    while True: say(b"\\0"); time.sleep(0.3)
+    say(b"\\0\\0\\x10\\0")
+    while True: say(b" "); time.sleep(0.3)
 """),
     _limit("reads_no_questions", "csv_ledger", """
 import gc, time
 DRIVER = next(o for o in gc.get_objects() if o.__class__.__name__ == "Driver")
 DRIVER.channel.receive = lambda: time.sleep(600)
-Ledger = list
+class Ledger: ...
 """),
     _limit("hang", "sqlite_transfers", """
 import signal

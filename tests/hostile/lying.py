@@ -37,7 +37,7 @@ def honest(conn, source, target, amount, key=None):
 """
 
 LYING = [
-    acting("always_equal", "csv_ledger", _YES + "def on(what, a, k): return 1 if what == 'len' else Yes()\n"),
+    acting("always_equal", "csv_ledger", _YES + "def on(what, a, k): return 1 if what in ('len', 'import_rows') else Yes()\n"),
     acting("always_equal_in_a_list", "build_planner", _YES + "def on(what, a, k): return [Yes(), Yes()]\n"),
     acting("always_equal_as_key", "expiring_cache", _YES + "def on(what, a, k): return {Yes(): {Yes()}}\n"),
     code(
@@ -86,18 +86,18 @@ def on(what, a, k):
         """
 from decimal import Decimal
 VALUES = iter([float("nan"), -0.0, Decimal("NaN"), Decimal("sNaN1"), Decimal("-0"), 1e400, True, 0j, Decimal("1E+999999")] * 99)
-def on(what, a, k): return True if what in ("len", "in") else next(VALUES)
+def on(what, a, k): return 1 if what in ("len", "import_rows") else True if what == "in" else next(VALUES)
 """,
     ),
     acting(
         "huge_numbers", "csv_ledger",
-        "from decimal import Decimal\ndef on(what, a, k): return True if what == 'len' else 1 << 9_000_000\n",
+        "from decimal import Decimal\ndef on(what, a, k): return 1 if what in ('len', 'import_rows') else 1 << 9_000_000\n",
     ),
     acting(
         "huge_decimals", "csv_ledger",
-        "from decimal import Decimal\ndef on(what, a, k): return 1 if what == 'len' else Decimal('9' * 3_000_000 + 'E+999999')\n",
+        "from decimal import Decimal\ndef on(what, a, k): return 1 if what in ('len', 'import_rows') else Decimal('9' * 3_000_000 + 'E+999999')\n",
     ),
-    acting("half_characters", "csv_ledger", r"def on(what, a, k): return 1 if what == 'len' else '\ud800\x00\x1b]0;x\x07'" "\n"),
+    acting("half_characters", "csv_ledger", r"def on(what, a, k): return 1 if what in ('len', 'import_rows') else '\ud800\x00\x1b]0;x\x07'" "\n"),
     acting("endless_answer", "expiring_cache", "def on(what, a, k): return 1 if what == 'len' else 'x' * 5_000_000\n"),
     acting("many_parts", "build_planner", "def on(what, a, k): return list(range(60_001))\n"),
     acting(
@@ -105,10 +105,6 @@ def on(what, a, k): return True if what in ("len", "in") else next(VALUES)
         "def on(what, a, k):\n    nest = []\n    for _ in range(900): nest = [nest]\n    return nest\n",
     ),
     acting("answer_that_holds_itself", "build_planner", "def on(what, a, k):\n    nest = []; nest.append(nest); return nest\n"),
-    acting(
-        "colliding_keys", "expiring_cache",
-        "def on(what, a, k): return 1 if what == 'len' else {n * (2**61 - 1): 1 for n in range(20_000)}\n",
-    ),
     acting(
         "special_cases", "expiring_cache",
         """
@@ -126,9 +122,10 @@ def on(what, a, k):
         "one_error_for_all", "expiring_cache",
         """
 from expiring_cache.errors import InvalidTTL
-class All(InvalidTTL, KeyError, OSError): pass
+class All(InvalidTTL, KeyError):
+    def __init__(self, *a): self.ttl = a
 def on(what, a, k):
-    error = All.__new__(All); error.ttl = a; raise error
+    if what != "new" or k.get("ttl", 1).__class__ is not int: raise All(*a)
 """,
     ),
     acting(
@@ -221,7 +218,7 @@ def hunt():
     for scope in scopes + [o for o in gc.get_objects() if type(o) is dict]:
         for name in NAMES:
             if name in scope: return scope[name]
-def on(what, a, k): return 1 if what == "len" else bool(hunt()) if what == "in" else hunt()
+def on(what, a, k): return 1 if what in ("len", "import_rows") else bool(hunt()) if what == "in" else hunt()
 """,
     ),
 ]  # fmt: skip
