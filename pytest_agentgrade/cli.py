@@ -34,6 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     setup = commands.add_parser("setup", help="install and start what a run needs: Docker engine, sandbox image")
+    setup.add_argument("--agent", metavar="NAME", help="make the image of this agent as well, for example opencode")
     setup.set_defaults(command=_setup)
 
     doctor = commands.add_parser("doctor", help="show whether a run would work, and every setting with its source")
@@ -70,10 +71,19 @@ def _add_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
 
 
-def _setup(_options: argparse.Namespace) -> int:
+def _setup(options: argparse.Namespace) -> int:
+    from pytest_agentgrade.attempt.agents.packages import build_agent_image, find_package
+    from pytest_agentgrade.sandbox.engine import connect
     from pytest_agentgrade.sandbox.setup import run_setup
 
+    package = None if options.agent is None else find_package(options.agent)
     run_setup(print)
+    if package is not None:
+        client = connect()
+        try:
+            build_agent_image(client, package, print)
+        finally:
+            client.close()
     return EXIT_OK
 
 

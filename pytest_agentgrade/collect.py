@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from pytest_agentgrade import options
+from pytest_agentgrade.assignment.settings import Settings
+from pytest_agentgrade.attempt.agents.base import Agent
 from pytest_agentgrade.errors import SettingsError
 from pytest_agentgrade.plan import AttemptKey, order_notes, plan_lines
 from pytest_agentgrade.records.model import AttemptRecord, RunRecord
@@ -64,7 +66,8 @@ class GradingSession:
         preset = options.chosen_preset(config)
         resolved = options.resolve_options(config)
         patches = config.getoption("agent_patches")
-        setup = prepare(resolved, Path(config.rootpath), options.mode_names(config), patches)
+        agent = _make_agent(config, resolved.settings) if patches is None else None
+        setup = prepare(resolved, Path(config.rootpath), options.mode_names(config), patches, agent)
         _refuse_split_servers(config, setup)
         _point_at_checks(config, setup)
         return cls(setup, preset.notes(resolved) if preset else ())
@@ -204,6 +207,15 @@ def make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     config.option.loadscopereorder = False
     return AttemptScheduling(config, log)
+
+
+def _make_agent(config: pytest.Config, settings: Settings) -> Agent:
+    from pytest_agentgrade.attempt.agents.registry import unknown_agent
+
+    agent: Agent | None = config.hook.pytest_agentgrade_make_agent(name=settings.agent, settings=settings)
+    if agent is None:
+        raise unknown_agent(settings.agent)
+    return agent
 
 
 def _refuse_weak_asserts(config: pytest.Config) -> None:

@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pytest_agentgrade.assignment.settings import Settings
+    from pytest_agentgrade.attempt.agents.base import Agent
     from pytest_agentgrade.records.model import AttemptRecord, RunRecord
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_agentgrade_make_agent(name: str, settings: Settings) -> Agent | None:
+    """Called to make the agent that the setting ``agent`` names; None leaves it to other plugins.
+
+    Example (docs/agents.md has a whole agent)::
+
+        def pytest_agentgrade_make_agent(name, settings):
+            return MyAgent() if name == "mine" else None
+    """
 
 
 @pytest.hookspec

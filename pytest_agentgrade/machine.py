@@ -17,7 +17,7 @@ from filelock import FileLock
 from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.assignment.task import Task
 from pytest_agentgrade.attempt.server_keeping import Servers
-from pytest_agentgrade.errors import HostError
+from pytest_agentgrade.errors import HostError, SettingsError
 from pytest_agentgrade.grading.judge import Judge
 from pytest_agentgrade.grading.judged_tree import judged_tree
 from pytest_agentgrade.grading.refused import RefusedCandidate
@@ -25,6 +25,7 @@ from pytest_agentgrade.grading.suite import Check
 from pytest_agentgrade.grading.verdict import classify
 from pytest_agentgrade.records.model import DrawRecord, SubmissionPhase, VerdictRecord
 from pytest_agentgrade.records.store import AttemptStore
+from pytest_agentgrade.sandbox.derive import find_prepared
 from pytest_agentgrade.sandbox.engine import connect
 from pytest_agentgrade.sandbox.image import Image, ensure_image
 from pytest_agentgrade.sandbox.owner import Owner
@@ -32,6 +33,7 @@ from pytest_agentgrade.sandbox.reaper import Reaper
 from pytest_agentgrade.sandbox.sweep import sweep
 
 if TYPE_CHECKING:
+    from pytest_agentgrade.attempt.agents.base import Agent
     from pytest_agentgrade.grading.candidate import Candidate
 
 
@@ -68,6 +70,18 @@ class Machine:
             servers = Servers(settings, locks, reaper.watch)
             stack.callback(servers.close)
             yield cls(client, owner, image, reaper, judge, settings, run_id, locks, servers)
+
+    def agent_image(self, agent: Agent) -> Image:
+        """The image that the agent runs in. SettingsError with what to do when it is not there."""
+        needs = agent.needs
+        if needs.image is None:
+            return self.image
+        if not needs.image_hint:
+            return ensure_image(self.client, needs.image)
+        found = find_prepared(self.client, needs.image)
+        if found is None:
+            raise SettingsError(f"agent {agent.name}: its image {needs.image} is not on this engine", needs.image_hint)
+        return Image(needs.image, *found)
 
     @contextmanager
     def quiet_clock(self) -> Generator[None, None, None]:

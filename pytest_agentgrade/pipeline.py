@@ -15,8 +15,8 @@ from pytest_agentgrade.assignment.task import Task
 from pytest_agentgrade.attempt import serving, snapshot, workspace
 from pytest_agentgrade.attempt.agent_phase import agent_phase
 from pytest_agentgrade.attempt.agents.base import Agent, AgentRun
+from pytest_agentgrade.attempt.agents.keepsakes import keep_files
 from pytest_agentgrade.attempt.agents.runner import SOCKET_NAME, run_agent
-from pytest_agentgrade.attempt.agents.toolloop import ToolLoop
 from pytest_agentgrade.attempt.endings import AttemptLimits, Endings, classify_endings
 from pytest_agentgrade.attempt.exchange import Exchange
 from pytest_agentgrade.attempt.proxy import RecordingProxy
@@ -44,13 +44,14 @@ def run_attempt(
     key: AttemptKey,
     task: Task,
     mode: Mode,
+    agent: Agent,
     settings: Settings,
     machine: Machine,
     store: AttemptStore,
     narrate: Narrator,
 ) -> None:
     """Run one attempt and store every phase; raises the fault (journaled too) when it is not the model's."""
-    attempt = _Attempt(key, task, mode, settings, machine, store, narrate)
+    attempt = _Attempt(key, task, mode, agent, settings, machine, store, narrate)
     for tried in range(TRIES):
         try:
             attempt.run()
@@ -91,6 +92,7 @@ class _Attempt:
         key: AttemptKey,
         task: Task,
         mode: Mode,
+        agent: Agent,
         settings: Settings,
         machine: Machine,
         store: AttemptStore,
@@ -98,13 +100,15 @@ class _Attempt:
     ) -> None:
         self.key, self.task, self.mode, self.settings = key, task, mode, settings
         self.machine, self.store, self.narrate = machine, store, narrate
-        self.agent: Agent = ToolLoop()
+        self.agent = agent
 
     def run(self) -> None:
+        self.image = self.machine.agent_image(self.agent)
         built = self._build_workspace()
-        with self._server() as server, self._volume(built) as volume:
+        with self._server() as server, self._volume(built) as volume, self._home() as home:
             counted_before = server.metrics()
-            run, exchanges = self._work(server, volume)
+            run, exchanges = self._work(server, volume, home)
+            self._keep_files(home)
             phase = self._account(run, exchanges, server, counted_before)
             self.store.write(phase)
             self._take_snapshot(run, exchanges, volume, server)
@@ -137,26 +141,45 @@ class _Attempt:
             volume.write_tar(built.tar)
             yield volume
 
-    def _work(self, server: RunningServer, volume: WorkspaceVolume) -> tuple[AgentRun, tuple[Exchange, ...]]:
+    @contextmanager
+    def _home(self) -> Generator[WorkspaceVolume | None, None, None]:
+        """A HOME of its own, empty, where the agent needs one."""
+        machine, size = self.machine, self.agent.needs.home_bytes
+        if not size:
+            yield None
+            return
+        with WorkspaceVolume(
+            machine.client, machine.image.id, machine.owner, machine.run_id, size=size, runtime=self.settings.runtime
+        ) as volume:
+            yield volume
+
+    def _keep_files(self, home: WorkspaceVolume | None) -> None:
+        """The agent's own logs and sessions, as far as they are small enough."""
+        if home is not None and (kept := keep_files(home.read_tar(), self.agent.needs.kept)):
+            self.store.write_bytes("agent-files.tar.gz", kept)
+
+    def _work(
+        self, server: RunningServer, volume: WorkspaceVolume, home: WorkspaceVolume | None
+    ) -> tuple[AgentRun, tuple[Exchange, ...]]:
         """The agent at work, on the clock, with the proxy as its only way out."""
         machine, seconds = self.machine, self.settings.task_seconds
         with tempfile.TemporaryDirectory(prefix="agentgrade-") as private:
             machine.reaper.watch_dir(Path(private))
             exchange_dir = Path(private) / "x"
             exchange_dir.mkdir()
-            log = self.store.path("exchanges.jsonl")
             with (
                 machine.quiet_clock(),
-                RecordingProxy(server.url, exchange_dir / SOCKET_NAME, self._policy(), log) as proxy,
+                self._proxy(server, exchange_dir / SOCKET_NAME) as proxy,
             ):
                 machine.judge.settle()
                 self.narrate(f"{self.key}: agent at work, {seconds:g} s on the clock")
                 run = run_agent(
                     machine.client,
-                    machine.image.id,
+                    self.image.id,
                     self.agent,
                     self.task.prompt,
                     volume=volume.name,
+                    home=None if home is None else home.name,
                     exchange_dir=exchange_dir,
                     seconds=seconds,
                     owner=machine.owner,
@@ -167,6 +190,10 @@ class _Attempt:
         self.store.write_text("agent.stdout", run.stdout_tail)
         self.store.write_text("agent.stderr", run.stderr_tail)
         return run, proxy.exchanges
+
+    def _proxy(self, server: RunningServer, socket_path: Path) -> RecordingProxy:
+        log = self.store.path("exchanges.jsonl")
+        return RecordingProxy(server.url, socket_path, self._policy(), log, is_auxiliary=self.agent.is_auxiliary)
 
     def _policy(self) -> ProxyPolicy:
         sampling = self.settings.sampling
@@ -186,7 +213,7 @@ class _Attempt:
     ) -> model.AgentPhase:
         return agent_phase(
             run, exchanges, server, self.mode, self.settings,
-            seed=self.key.sampling_seed, image_id=self.machine.image.id, counted_before=before,
+            seed=self.key.sampling_seed, image_id=self.image.id, counted_before=before,
         )  # fmt: skip
 
     def _take_snapshot(

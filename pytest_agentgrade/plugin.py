@@ -12,6 +12,8 @@ from pytest_agentgrade import hookspecs, options
 from pytest_agentgrade.errors import AgentGradeError
 
 if TYPE_CHECKING:
+    from pytest_agentgrade.assignment.settings import Settings
+    from pytest_agentgrade.attempt.agents.base import Agent
     from pytest_agentgrade.collect import GradingSession
 
 _SESSION: pytest.StashKey[GradingSession] = pytest.StashKey()
@@ -85,6 +87,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     if session := item.config.stash.get(_SESSION, None):
         session.run_attempt_of(item)
     return (yield)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_agentgrade_make_agent(name: str, settings: Settings) -> Agent | None:
+    from pytest_agentgrade.attempt.agents.registry import make_agent
+
+    return make_agent(name, settings)
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from pytest_agentgrade.records.store import RunStore
 from pytest_agentgrade.turns import Turns
 
 if TYPE_CHECKING:
+    from pytest_agentgrade.attempt.agents.base import Agent
     from pytest_agentgrade.grading.candidate import Candidate
     from pytest_agentgrade.grading.refused import RefusedCandidate
     from pytest_agentgrade.grading.suite import Check
@@ -43,6 +44,8 @@ class RunSetup:
     modes: tuple[Mode, ...]
     tasks: tuple[Task, ...]
     plan: Plan
+    agent: Agent | None = None
+    """What edits the workspaces; None where patches made elsewhere are judged."""
     patches: PatchSet | None = None
     without_patch: tuple[str, ...] = ()
     """Tasks left out of the plan because the folder of patches has none for them."""
@@ -78,7 +81,9 @@ class RunSetup:
         )
 
 
-def prepare(resolved: Resolved, rootdir: Path, mode_names: Sequence[str], patches: str | None) -> RunSetup:
+def prepare(
+    resolved: Resolved, rootdir: Path, mode_names: Sequence[str], patches: str | None, agent: Agent | None = None
+) -> RunSetup:
     """Load tasks and modes and make the plan; every mistake of the user ends here, as a SettingsError."""
     settings = resolved.settings
     if patches is not None:
@@ -87,7 +92,7 @@ def prepare(resolved: Resolved, rootdir: Path, mode_names: Sequence[str], patche
     tasks = load_tasks(settings, rootdir)
     _check_servers(settings, modes)
     plan = _plan(settings, [task.name for task in tasks], [mode.name for mode in modes])
-    return RunSetup(settings, dict(resolved.sources), modes, tasks, plan)
+    return RunSetup(settings, dict(resolved.sources), modes, tasks, plan, agent)
 
 
 def _prepare_patches(resolved: Resolved, rootdir: Path, mode_names: Sequence[str], patches: PatchSet) -> RunSetup:
@@ -104,7 +109,7 @@ def _prepare_patches(resolved: Resolved, rootdir: Path, mode_names: Sequence[str
         names = ", ".join(missing)
         raise SettingsError(f"{patches.folder} holds no patch for {names}", "name the files TASK.patch")
     tasks = tuple(task for task in tasks if task.name in found)
-    return RunSetup(settings, dict(resolved.sources), modes, tasks, Plan(keys, plan.order), patches, missing)
+    return RunSetup(settings, dict(resolved.sources), modes, tasks, Plan(keys, plan.order), None, patches, missing)
 
 
 def _plan(settings: Settings, tasks: Sequence[str], modes: Sequence[str]) -> Plan:
@@ -183,7 +188,9 @@ class Run:
             assert patch is not None, "the plan has attempts with a patch only"
             pipeline.take_patch(task, patch, attempt)
         else:
-            pipeline.run_attempt(key, task, mode, self.setup.settings, self.machine, attempt, narrate)
+            agent = self.setup.agent
+            assert agent is not None, "a run without patches has an agent"
+            pipeline.run_attempt(key, task, mode, agent, self.setup.settings, self.machine, attempt, narrate)
 
     @contextmanager
     def open_candidate(self, key: AttemptKey, check: str) -> Generator[Candidate | RefusedCandidate, None, None]:

@@ -85,7 +85,16 @@ class Settings(_Model):
     """The task clock."""
     turns: int = Field(100, ge=1)
     """Requests an agent may make in one attempt."""
-    agent: Literal["toolloop"] = "toolloop"
+    agent: str = Field("toolloop", pattern=r"[A-Za-z0-9_.-]+")
+    """Which agent edits the workspace: a built-in one, or one that a plugin brings."""
+    agent_command: list[str] = Field(default_factory=list)
+    """Program and arguments of the agent ``command``."""
+    agent_env: dict[str, str] = Field(default_factory=dict)
+    """Environment of the agent ``command``."""
+    agent_image: str | None = None
+    """Image that the agent runs in, in place of the one made for it here."""
+    agent_tools: bool = False
+    """Whether the agent ``command`` needs a model that can call tools."""
     sampling: Sampling = Field(default_factory=lambda: Sampling.model_validate({}))
     thinking: Literal["low", "medium", "high"] | None = None
     """Sent as ``reasoning_effort`` with every request; not sent when not given."""

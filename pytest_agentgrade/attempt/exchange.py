@@ -80,6 +80,8 @@ class Exchange:
     error_type: str = ""
     """The ``type`` of the server's error body, such as ``exceed_context_size_error``; escaped."""
     cut: Cut | None = None
+    auxiliary: bool = False
+    """The agent asked for something beside the task, such as a title: counted as no turn of its work."""
 
     @property
     def seconds(self) -> float:

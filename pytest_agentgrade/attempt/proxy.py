@@ -8,8 +8,9 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTimeout, TCPConnector, web
 
@@ -40,7 +41,9 @@ class RecordingProxy:
         log_path: Path,
         *,
         upstream_headers: Mapping[str, str] | None = None,
+        is_auxiliary: Callable[[Mapping[str, Any]], bool] = lambda _request: False,
     ) -> None:
+        """``is_auxiliary`` tells requests that do not serve the task; they have a turn limit of their own."""
         self._upstream = upstream.rstrip("/")
         self._socket_path = socket_path
         self._policy = policy
@@ -49,7 +52,8 @@ class RecordingProxy:
         self._origin = time.monotonic()
         self._exchanges: list[Exchange] = []
         self._seen = 0
-        self._sent = 0
+        self._is_auxiliary = is_auxiliary
+        self._sent = {False: 0, True: 0}
         self._flights: set[Flight] = set()
         self._over: tuple[Cut, str] | None = None
         self._ready = threading.Event()
@@ -172,19 +176,20 @@ class RecordingProxy:
             flight.requested, flight.wall = time.monotonic(), time.time()
             body = self._policy.rewrite(raw)
             data = encode(body)
+            flight.auxiliary = self._is_auxiliary(body)
         except (BadRequest, web.HTTPRequestEntityTooLarge) as error:
             flight.failed(Cut.INVALID, str(error))
             return _error_response(getattr(error, "status", 400), "invalid_request_error", flight.parts.error)
         if (over := self._is_over()) is not None:
             flight.failed(*over)
             return _error_response(404, "attempt_over", flight.parts.error)
-        self._sent += 1
+        self._sent[flight.auxiliary] += 1
         flight.body, flight.digest = body, hashlib.sha256(data).hexdigest()
         self._log.started(flight.number, flight.wall, flight.digest)
         return await self._send_on(request, flight, data)
 
     def _is_over(self) -> tuple[Cut, str] | None:
-        if self._over is None and self._sent >= self._policy.max_turns:
+        if self._over is None and max(self._sent.values()) >= self._policy.max_turns:
             self._over = (Cut.REFUSED, f"the attempt's {self._policy.max_turns} requests are used up")
         return self._over
 

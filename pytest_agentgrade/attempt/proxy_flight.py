@@ -26,6 +26,7 @@ class Flight:
         self.first_token: float | None = None
         self.body: dict[str, Any] = {}
         self.digest = ""
+        self.auxiliary = False
         self.status: int | None = None
         self.cut: Cut | None = None
         self.parts = ReplyParts()
@@ -66,6 +67,7 @@ class Flight:
             error=parts.error,
             error_type=parts.error_type,
             cut=self.cut,
+            auxiliary=self.auxiliary,
         )
 
 

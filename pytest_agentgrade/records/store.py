@@ -88,6 +88,10 @@ class AttemptStore:
         """Keep a side file of text, whole or not at all."""
         _write_bytes(self.path(name), text.encode("utf-8", "backslashreplace"))
 
+    def write_bytes(self, name: str, data: bytes) -> None:
+        """Keep a side file, whole or not at all."""
+        _write_bytes(self.path(name), data)
+
     def write_verdict(self, verdict: VerdictRecord) -> None:
         """Journal one check's verdict; a later verdict on the same check replaces it."""
         _write_model(self.path("verdicts") / f"{_safe(verdict.check)}.json", verdict)

@@ -13,6 +13,8 @@ PROMPT_PLACE = f"{EXCHANGE_PLACE}/prompt.md"
 """File in the container with the task's text."""
 WORKSPACE_PLACE = "/work"
 """Folder in the container that the agent may change, and its working directory."""
+HOME_PLACE = "/home/agent"
+"""HOME of an agent that needs one of its own."""
 MODEL_URL = "http://127.0.0.1:8080/v1"
 """Base URL of the chat completions, inside the container."""
 
@@ -25,8 +27,27 @@ class AgentEvent(NamedTuple):
     data: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class AgentNeeds:
+    """What an agent needs beside its program."""
+
+    image: str | None = None
+    """Image to run in, by name; None: the sandbox image, which has Python, git and the common tools."""
+    image_hint: str = ""
+    """What to do when that image is not there."""
+    memory_bytes: int = 1 << 30
+    """Memory and swap together."""
+    home_bytes: int = 0
+    """Size of a HOME of its own in memory, new for each attempt; 0: HOME is ``/tmp``."""
+    kept: tuple[str, ...] = ()
+    """Patterns (``fnmatch``) of paths below that HOME: the attempt keeps these files, logs and sessions for example."""
+
+
 class Agent(Protocol):
-    """A program that edits the workspace with the help of the model behind :data:`MODEL_URL`."""
+    """A program that edits the workspace with the help of the model behind :data:`MODEL_URL`.
+
+    :class:`AgentBase` has an answer to all that most agents need no answer of their own for.
+    """
 
     @property
     def name(self) -> str:
@@ -40,6 +61,10 @@ class Agent(Protocol):
     def needs_tools(self) -> bool:
         """Whether the model's chat template must support tools."""
 
+    @property
+    def needs(self) -> AgentNeeds:
+        """Image, memory, HOME."""
+
     def command(self) -> tuple[str, ...]:
         """The program and its arguments, as they are in the container."""
 
@@ -51,6 +76,34 @@ class Agent(Protocol):
 
     def finished(self, events: Sequence[AgentEvent]) -> bool | None:
         """Whether it ended because the model said so; None when its events do not tell."""
+
+    def is_auxiliary(self, request: Mapping[str, Any]) -> bool:
+        """Whether a chat completion request does not serve the task: a title for the session, for example."""
+
+
+class AgentBase:
+    """Answers for an agent that needs nothing special; see :class:`Agent` for what is asked."""
+
+    @property
+    def needs(self) -> AgentNeeds:
+        """The sandbox image, 1 GB."""
+        return AgentNeeds()
+
+    def files(self) -> Mapping[str, bytes]:
+        """None."""
+        return {}
+
+    def env(self) -> Mapping[str, str]:
+        """Nothing."""
+        return {}
+
+    def finished(self, events: Sequence[AgentEvent]) -> bool | None:  # noqa: ARG002 - others look at them
+        """The exchanges tell: a last reply that is text and asks for no tool."""
+        return None
+
+    def is_auxiliary(self, request: Mapping[str, Any]) -> bool:  # noqa: ARG002 - others look at it
+        """No request is."""
+        return False
 
 
 class AgentEnd(Enum):

@@ -14,6 +14,7 @@ import docker
 from pytest_agentgrade.attempt.agents import forwarder_program
 from pytest_agentgrade.attempt.agents.base import (
     EXCHANGE_PLACE,
+    HOME_PLACE,
     PROMPT_PLACE,
     WORKSPACE_PLACE,
     Agent,
@@ -49,12 +50,12 @@ _MAX_EVENTS = 4_000
 class AgentLimits:
     """What the container may use."""
 
-    memory_bytes: int = 1_024 * MEGABYTE
-    """Memory and swap together, ``/tmp`` included."""
+    memory_bytes: int | None = None
+    """Memory and swap together, ``/tmp`` included; None: as much as the agent needs."""
     pids: int = 256
     cpus: float = 1.0
     tmp_bytes: int = 256 * MEGABYTE
-    """Size of ``/tmp``, which is HOME as well."""
+    """Size of ``/tmp``, which is HOME as well where the agent needs none of its own."""
     output_bytes: int = 64 * MEGABYTE
     """Of stdout and stderr together."""
 
@@ -69,6 +70,7 @@ def run_agent(
     prompt: str,
     *,
     volume: str,
+    home: str | None = None,
     exchange_dir: Path,
     seconds: float,
     owner: Owner,
@@ -79,13 +81,14 @@ def run_agent(
 ) -> AgentRun:
     """Run ``agent`` on ``prompt`` in the workspace ``volume`` until it exits or ``seconds`` have passed.
 
+    ``home`` is the volume for its HOME, where it needs one.
     ``exchange_dir`` holds the proxy's socket; prompt and programs are written there, and the folder (its mode becomes
     0755: keep it inside a private one) is what the container sees. ``on_start`` gets the monotonic time at which the
     agent's process started: give it to ``RecordingProxy.start_clock``. The container is gone when this returns or
     raises. Raises HostError when the engine fails, AgentError when the agent could not be started.
     """
     _fill(exchange_dir, agent, prompt)
-    spec = _spec(image, agent, volume, exchange_dir, limits, runtime)
+    spec = _spec(image, agent, (volume, home), exchange_dir, limits, runtime)
     with Container.start(client, spec, owner, run_id) as container:
         output = _Output()
         _await_start(container, output)
@@ -130,20 +133,26 @@ def _fill(folder: Path, agent: Agent, prompt: str) -> None:
 
 
 def _spec(
-    image: str, agent: Agent, volume: str, exchange_dir: Path, limits: AgentLimits, runtime: str | None
+    image: str,
+    agent: Agent,
+    volumes: tuple[str, str | None],
+    exchange_dir: Path,
+    limits: AgentLimits,
+    runtime: str | None,
 ) -> ContainerSpec:
+    workspace, home = volumes
     forwarder = ("python3", "-I", "-B", f"{EXCHANGE_PLACE}/{_FORWARDER}", f"{EXCHANGE_PLACE}/{SOCKET_NAME}", _PORT)
     return ContainerSpec(
         image=image,
         command=(*forwarder, *agent.command()),
         role="agent",
-        env={"HOME": "/tmp", **agent.env()},
-        memory_bytes=limits.memory_bytes,
+        env={"HOME": "/tmp" if home is None else HOME_PLACE, **agent.env()},
+        memory_bytes=limits.memory_bytes or agent.needs.memory_bytes,
         pids=limits.pids,
         cpus=limits.cpus,
         tmpfs=(Tmpfs("/tmp", limits.tmp_bytes, inodes=32_768, mode=0o1777, executable=True),),
         binds=(Bind(str(exchange_dir.resolve()), EXCHANGE_PLACE),),
-        volumes=(VolumeMount(volume, WORKSPACE_PLACE),),
+        volumes=(VolumeMount(workspace, WORKSPACE_PLACE), *(() if home is None else (VolumeMount(home, HOME_PLACE),))),
         workdir=WORKSPACE_PLACE,
         runtime=runtime,
         max_output_bytes=limits.output_bytes,

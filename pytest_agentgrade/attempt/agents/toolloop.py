@@ -7,13 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_agentgrade.attempt.agents import toolloop_program
-from pytest_agentgrade.attempt.agents.base import EXCHANGE_PLACE, MODEL_URL, PROMPT_PLACE, WORKSPACE_PLACE, AgentEvent
+from pytest_agentgrade.attempt.agents.base import (
+    EXCHANGE_PLACE,
+    MODEL_URL,
+    PROMPT_PLACE,
+    WORKSPACE_PLACE,
+    AgentBase,
+    AgentEvent,
+)
 
 _PROGRAM = "toolloop_program.py"
 
 
 @dataclass(frozen=True)
-class ToolLoop:
+class ToolLoop(AgentBase):
     """Runs :mod:`toolloop_program` in the container's own Python."""
 
     name: str = "toolloop"
@@ -28,10 +35,6 @@ class ToolLoop:
     def files(self) -> Mapping[str, bytes]:
         """The program alone."""
         return {_PROGRAM: Path(toolloop_program.__file__).read_bytes()}
-
-    def env(self) -> Mapping[str, str]:
-        """Nothing is needed."""
-        return {}
 
     def finished(self, events: Sequence[AgentEvent]) -> bool | None:
         """Whether the model called ``finish``."""

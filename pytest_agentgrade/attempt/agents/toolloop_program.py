@@ -397,9 +397,10 @@ class Model:
         parts = urlsplit(url)
         self._host, self._port, self._path = parts.hostname or "127.0.0.1", parts.port or 80, parts.path.rstrip("/")
 
-    def ask(self, messages: list[dict[str, Any]]) -> Reply:
+    def ask(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] = TOOLS) -> Reply:
         """One streamed completion. Raises LimitReached or ServerFailed."""
-        body = {"model": "local", "messages": messages, "tools": TOOLS, "stream": True,
+        offered = {"tools": tools} if tools else {}
+        body = {"model": "local", "messages": messages, **offered, "stream": True,
                 "stream_options": {"include_usage": True}}  # fmt: skip
         connection = http.client.HTTPConnection(self._host, self._port)
         try:

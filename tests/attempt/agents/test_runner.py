@@ -13,7 +13,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from pytest_agentgrade.attempt.agents.base import AgentEnd, AgentEvent, AgentRun
+from pytest_agentgrade.attempt.agents.base import AgentBase, AgentEnd, AgentEvent, AgentRun
 from pytest_agentgrade.attempt.agents.runner import SOCKET_NAME, AgentLimits, run_agent
 from pytest_agentgrade.attempt.agents.toolloop import ToolLoop
 from pytest_agentgrade.attempt.exchange import Cut, Exchange
@@ -50,7 +50,7 @@ def volume(client: docker.DockerClient, image: Image) -> Iterator[WorkspaceVolum
 
 
 @dataclass(frozen=True)
-class Shell:
+class Shell(AgentBase):
     """An agent that is a shell command."""
 
     script: str
