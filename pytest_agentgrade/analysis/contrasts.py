@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from pytest_agentgrade.analysis.comparison import ModeAttempts, compare, correct
-from pytest_agentgrade.analysis.experiment import Cell, Experiment, ModePairs
+from pytest_agentgrade.analysis.experiment import Cell, Experiment, ModePairs, cell_of
 from pytest_agentgrade.analysis.figures import Comparison, Interval, KindOfWork
 from pytest_agentgrade.analysis.intervals import bounded_mean
 from pytest_agentgrade.analysis.noise import Determinism, determinism
@@ -86,17 +86,17 @@ def twin_tests(experiment: Experiment) -> tuple[Determinism, ...]:
 
 
 def _comparison(experiment: Experiment, pairs: ModePairs) -> Comparison | None:
+    """Always in the same order: intervals made of random draws must not depend on how the records were stored."""
     if not pairs.usable:
         return None
-    sides = [
-        ModeAttempts(mode, tuple((one.record.key.task, outcome(one.record)) for one in counted))
-        for mode in (pairs.first_mode, pairs.second_mode)
-        for counted in [experiment.counted(mode, pairs.response_tokens)]
-    ]
+    sides = []
+    for mode in (pairs.first_mode, pairs.second_mode):
+        counted = sorted(experiment.counted(mode, pairs.response_tokens), key=lambda one: cell_of(one.record.key))
+        sides.append(ModeAttempts(mode, tuple((one.record.key.task, outcome(one.record)) for one in counted)))
     return compare(
         sides[0],
         sides[1],
-        [pair.as_pair() for pair in pairs.usable],
+        [pair.as_pair() for pair in sorted(pairs.usable, key=lambda pair: pair.cell)],
         invalid_pairs=len(pairs.with_status(ProofStatus.INVALID)),
         order=pairs.order,
     )

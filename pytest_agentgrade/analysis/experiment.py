@@ -105,8 +105,8 @@ class Experiment:
 
     def pairs(self, first: str, second: str, budget: int) -> ModePairs:
         """Match and prove."""
-        ones = {_cell(one.record.key): one for one in self.counted(first, budget)}
-        others = {_cell(other.record.key): other for other in self.counted(second, budget)}
+        ones = {cell_of(one.record.key): one for one in self.counted(first, budget)}
+        others = {cell_of(other.record.key): other for other in self.counted(second, budget)}
         tried = [
             TriedPair(cell, one, others[cell], prove_pair(one, others[cell]))
             for cell, one in ones.items()
@@ -125,7 +125,7 @@ def arrange(runs: Sequence[LoadedRun]) -> Experiment:
     for loaded in runs:
         of_run: dict[Cell, list[Recorded]] = {}
         for record in loaded.records:
-            of_run.setdefault(_cell(record.key), []).append(Recorded(record, loaded.run))
+            of_run.setdefault(cell_of(record.key), []).append(Recorded(record, loaded.run))
         for cell, group in of_run.items():
             cells.setdefault(cell, []).append(group)
     chosen, twins = [], []
@@ -169,5 +169,6 @@ def _is(one: Recorded, mode: str, budget: int) -> bool:
     return one.record.key.mode == mode and one.record.key.response_tokens == budget
 
 
-def _cell(key: KeyRecord) -> Cell:
+def cell_of(key: KeyRecord) -> Cell:
+    """The cell an attempt belongs to."""
     return Cell(key.task, key.seed, key.repeat, key.response_tokens)

@@ -91,8 +91,8 @@ def _steady_gpu(line: str) -> str:
 
 
 def _draws(record: AttemptRecord) -> str | None:
-    """One digest for the random inputs of all checks that were judged."""
-    drawn = sorted((verdict.check, verdict.draw_n, verdict.draw_seed) for verdict in record.verdicts)
+    """One digest for the random inputs of the ten checks."""
+    drawn = sorted((verdict.check, verdict.draw_n, verdict.draw_seed) for verdict in record.counted_verdicts)
     if not drawn or any(not seed for _, _, seed in drawn):
         return None
     return hashlib.sha256(json.dumps(drawn).encode()).hexdigest()

@@ -10,8 +10,8 @@ from pytest_agentgrade.analysis.noise import Determinism
 from pytest_agentgrade.analysis.pairs import ProofStatus
 from pytest_agentgrade.reporting.verdict_text import verdict_lines
 
-_MOST_INVALID = 12
-"""Invalid pairs that are shown with their diff; a longer list hides what they have in common."""
+_MOST_PAIRS = 12
+"""Pairs that are shown one by one; a longer list hides what they have in common."""
 
 
 def contrast_lines(found: Sequence[Contrast], *, short: bool = False, markdown: bool = False) -> list[str]:
@@ -19,7 +19,9 @@ def contrast_lines(found: Sequence[Contrast], *, short: bool = False, markdown: 
     several = len({contrast.pairs.response_tokens for contrast in found}) > 1
     lines: list[str] = []
     for contrast in found:
-        lines += [_title(contrast, several, markdown), *_verdict(contrast, short), *pair_lines(contrast, short), ""]
+        lines += [_title(contrast, several, markdown), *_verdict(contrast, short), *pair_lines(contrast, short)]
+        lines += [] if short else delivered_lines(contrast)
+        lines.append("")
     return lines[:-1]
 
 
@@ -37,6 +39,23 @@ def pair_lines(contrast: Contrast, short: bool = False) -> list[str]:
     if short and invalid:
         return [*lines, "Invalid pairs do not count: `agentgrade compare` shows what differs."]
     return lines + _invalid(invalid, (pairs.first_mode, pairs.second_mode))
+
+
+def delivered_lines(contrast: Contrast) -> list[str]:
+    """How long both modes took where both deliver: pairs that tell what speed is worth when nothing else differs."""
+    both = [pair for pair in contrast.pairs.usable if pair.first.record.delivers and pair.second.record.delivers]
+    clocks = [(pair, pair.first.record.agent, pair.second.record.agent) for pair in both]
+    rows = [(pair, one.clock_seconds, other.clock_seconds) for pair, one, other in clocks if one and other]
+    if not rows:
+        return []
+    names = contrast.pairs.first_mode, contrast.pairs.second_mode
+    lines = [f"Task clock where both deliver, {names[0]} -> {names[1]}:"]
+    lines += [
+        f"  {pair.cell}: {one:.1f} s -> {other:.1f} s ({_change(one, other)})"
+        for pair, one, other in rows[:_MOST_PAIRS]
+    ]
+    more = len(rows) - _MOST_PAIRS
+    return [*lines, f"  and {more} more"] if more > 0 else lines
 
 
 def budget_lines(changes: Iterable[BudgetChange]) -> list[str]:
@@ -57,7 +76,7 @@ def _title(contrast: Contrast, several: bool, markdown: bool) -> str:
     pairs = contrast.pairs
     budget = f", responses of up to {pairs.response_tokens} tokens" if several else ""
     title = f"{pairs.second_mode} against {pairs.first_mode}{budget}"
-    return f"### {title}\n" if markdown else f"{title}:"
+    return f"### {title}" if markdown else f"{title}:"
 
 
 def _verdict(contrast: Contrast, short: bool) -> list[str]:
@@ -71,10 +90,14 @@ def _invalid(pairs: Sequence[TriedPair], modes: tuple[str, str]) -> list[str]:
     if not pairs:
         return []
     lines = [f"Invalid pairs, left out of all paired figures ({modes[0]} | {modes[1]}):"]
-    for pair in pairs[:_MOST_INVALID]:
+    for pair in pairs[:_MOST_PAIRS]:
         lines += [f"  {pair.cell}: {difference}" for difference in pair.proof.lines()]
-    more = len(pairs) - _MOST_INVALID
+    more = len(pairs) - _MOST_PAIRS
     return [*lines, f"  and {more} more"] if more > 0 else lines
+
+
+def _change(one: float, other: float) -> str:
+    return f"{100 * (other / one - 1):+.1f} %" if one > 0 else "from nothing"
 
 
 def _budget(change: BudgetChange) -> str:

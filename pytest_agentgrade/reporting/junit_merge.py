@@ -55,21 +55,28 @@ def _of_file(path: Path) -> Iterator[tuple[str, TestCase]]:
 
 def _of_folder(loaded: LoadedRun) -> Iterator[tuple[str, TestCase]]:
     for record in loaded.records:
-        for place, verdict in enumerate(record.verdicts):
-            case = _case(record, verdict)
-            draw = (verdict.draw_n, verdict.draw_seed)
-            told = case_properties(record, loaded.run, beyond=verdict.beyond, draw=draw, whole=place == 0)
+        for place, (case, verdict) in enumerate(_cases(record)):
+            draw = (verdict.draw_n, verdict.draw_seed) if verdict else None
+            beyond = verdict is not None and verdict.beyond
             properties = Properties()
-            for name, value in told:
+            for name, value in case_properties(record, loaded.run, beyond=beyond, draw=draw, whole=place == 0):
                 properties.add_property(Property(name, str(value)))
             case.append(properties)
             yield f"{record.key.mode} / {record.key.task}", case
 
 
-def _case(record: AttemptRecord, verdict: VerdictRecord) -> TestCase:
-    task = record.key.task
-    case = TestCase(f"{verdict.check}[{record.key.label}]", f"hidden_checks.{task}.test_{task}", verdict.seconds)
+def _cases(record: AttemptRecord) -> Iterator[tuple[TestCase, VerdictRecord | None]]:
+    """A testcase for each verdict; a single error for an attempt that a fault ended."""
+    key = record.key
+    place = f"hidden_checks.{key.task}.test_{key.task}"
+    if record.fault is not None:
+        case = TestCase(f"test_attempt[{key.label}]", place, 0.0)
+        case.result = [Error(f"{record.fault.fault}: {record.fault.message}")]
+        yield case, None
+        return
     kinds = {"failed": Failure, "error": Error}
-    if (kind := kinds.get(verdict.outcome)) is not None:
-        case.result = [kind(verdict.reason)]
-    return case
+    for verdict in record.verdicts:
+        case = TestCase(f"{verdict.check}[{key.label}]", place, verdict.seconds)
+        if (kind := kinds.get(verdict.outcome)) is not None:
+            case.result = [kind(verdict.reason)]
+        yield case, verdict

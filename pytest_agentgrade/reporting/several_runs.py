@@ -133,10 +133,13 @@ def _joined(experiment: Experiment, runs: Sequence[LoadedRun]) -> RunRecord:
 
 
 def _paragraphs(lines: Sequence[str]) -> list[str]:
-    """In Markdown a line of its own needs an empty line around it, a row of a table must not have one."""
+    """In Markdown a line needs an empty line around it, except in a table or list; indented lines become a list."""
     spaced: list[str] = []
     for line in lines:
-        if line and spaced and spaced[-1] and not (line.startswith("|") and spaced[-1].startswith("|")):
+        shown = f"- {line.strip()}" if line.startswith("  ") else line
+        before = spaced[-1] if spaced else ""
+        if shown and before and not (shown[0] == before[0] and shown[0] in "|-"):
             spaced.append("")
-        spaced.append(line)
+        if shown or before:
+            spaced.append(shown)
     return spaced

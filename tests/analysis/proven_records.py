@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pytest_agentgrade.analysis.pair_conditions import Recorded
@@ -31,7 +32,8 @@ def a_full_attempt(
     server: ServerPhase | None = None, seconds: float = 100.0, **agent: Any,
 ) -> AttemptRecord:  # fmt: skip
     place = WorkspacePhase(tree_digest="11", commit_id="22", task_digest="33", prompt_sha256="44", seconds=0.1)
-    key = a_key(mode, seed, task, budget)
+    label = f"{mode}-{seed}" if budget == 8192 else f"{mode}-{seed}-b{budget}"
+    key = replace(a_key(mode, seed, task, budget), label=label)
     values = {"image_id": "sha256:55", "sampling_seed": seed, "first_request_sha256": f"{seed}{budget}"} | agent
     record = an_attempt(key, passed, agent=an_agent(seconds).model_copy(update=values))
     return record.model_copy(

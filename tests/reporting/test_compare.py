@@ -1,0 +1,134 @@
+"""``agentgrade compare`` as a user and a CI job call it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_agentgrade.cli import EXIT_FAILED, EXIT_GATE, EXIT_OK, EXIT_USAGE, main
+from pytest_agentgrade.records.junit_input import parse_junit
+from pytest_agentgrade.records.loaded import load_folder
+from pytest_agentgrade.reporting.several_runs import newest_runs, report_on, verdict_section
+from tests.analysis.proven_records import a_full_attempt
+from tests.stored_runs import store_run
+from tests.study_reconstruction import store_study
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two environments that ran one mode each; the second attempt of mtp had another image."""
+    monkeypatch.chdir(tmp_path)
+    base = tmp_path / "agentgrade-runs"
+    for number, (mode, passed) in enumerate((("baseline", 10), ("mtp", 1))):
+        records = [a_full_attempt(mode, passed, seed=seed) for seed in range(1, 8)]
+        if mode == "mtp":
+            records[1] = a_full_attempt(mode, passed, seed=2, image_id="sha256:other")
+        store_run(base / f"run-{number}", records, created_at=float(number))
+    return base
+
+
+def test_the_newest_run_of_each_mode_is_found(apart: Path, capsys: Captured) -> None:
+    assert [folder.name for folder in newest_runs(apart.parent, ["baseline", "mtp"])] == ["run-0", "run-1"]
+    assert main(["compare"]) == EXIT_OK
+    text = capsys.readouterr().out
+    assert "baseline delivers more working patches than mtp on these tasks: 6 of 6 against 0 of 6" in text
+    assert "Pairs: 6 proven, 1 invalid, 0 unproven." in text
+    assert "  t seed 2: sandbox image: sha256:55 | sha256:other" in text
+    assert "The modes ran one after the other" in text
+
+
+def test_a_single_run_has_its_verdict_in_the_report_too(tmp_path: Path, capsys: Captured) -> None:
+    folder = store_study(tmp_path / "study")
+    assert main(["report", str(folder)]) == EXIT_OK
+    assert "No evidence that mtp or baseline delivers more" in capsys.readouterr().out
+
+
+def test_the_end_of_a_run_says_two_sentences_and_the_state_of_the_pairs(tmp_path: Path) -> None:
+    loaded = load_folder(store_study(tmp_path / "study"))
+    title, finding, reach, pairs = verdict_section(loaded.run, loaded.records)
+    assert title == "mtp against baseline:" and finding.startswith("No evidence")
+    assert reach.startswith("Eight pairs cannot show") and pairs == "Pairs: 8 proven, 0 invalid, 0 unproven."
+
+
+def test_a_folder_its_junit_file_and_any_order_give_the_same_figures(tmp_path: Path) -> None:
+    folder, xml = store_study(tmp_path / "study"), tmp_path / "study.xml"
+    assert main(["compare", str(folder), "-o", str(xml)]) == EXIT_OK
+    figures = [json.loads(report_on([path]).render("json"))["comparisons"][0]["figures"] for path in (folder, xml)]
+    assert figures[0] == figures[1]
+
+
+@pytest.mark.parametrize(
+    ("gates", "code"),
+    [
+        (["mtp.success_rate < baseline.success_rate - 0.05"], EXIT_GATE),
+        (["mtp.success_rate < baseline.success_rate - 0.2"], EXIT_OK),
+        (["mtp.invalid_pairs > 0", "mtp.patches_per_hour < baseline.patches_per_hour"], EXIT_OK),
+        (["mtp.invalid_pairs > 0", "mtp.difference_low < -0.1"], EXIT_GATE),
+        (["mtp.success_rate < baseline.sucess_rate"], EXIT_USAGE),
+        (["mtp.success_rate < "], EXIT_USAGE),
+    ],
+)
+def test_gates_have_their_own_exit_code(tmp_path: Path, capsys: Captured, gates: list[str], code: int) -> None:
+    folder = store_study(tmp_path / "study")
+    assert main(["compare", str(folder), *(word for gate in gates for word in ("--fail-if", gate))]) == code
+    said = capsys.readouterr()
+    if code == EXIT_USAGE:
+        assert "did you mean 'success_rate'?" in said.err or "it is no expression" in said.err
+        assert not said.out
+    else:
+        assert sum(line.startswith("gate ") for line in said.out.splitlines()) == len(gates)
+        assert ("gate FAILED" in said.out) == (code == EXIT_GATE)
+
+
+def test_a_gate_is_asked_at_every_budget(tmp_path: Path, capsys: Captured) -> None:
+    records = [
+        a_full_attempt(mode, passed, seed=seed, budget=budget)
+        for seed in range(1, 4)
+        for budget, on in ((8192, 1), (16_384, 10))
+        for mode, passed in (("baseline", 10), ("mtp", on))
+    ]
+    folder = store_run(tmp_path / "budgets", records)
+    assert main(["compare", str(folder), "--fail-if", "mtp.success_rate < 0.5"]) == EXIT_GATE
+    text = capsys.readouterr().out
+    assert "gate FAILED: mtp.success_rate < 0.5 (at 8192 tokens)" in text
+    assert "gate passed: mtp.success_rate < 0.5 (at 16384 tokens)" in text
+    assert "mtp against baseline, responses of up to 16384 tokens:" in text
+    assert "Budget: mtp minus baseline is -100 points at 8192 tokens, +0 at 16384 (3 pairs at both" in text
+    assert "whether the gap stays" in text
+
+
+def test_merged_suites_are_by_mode_and_task(tmp_path: Path, capsys: Captured) -> None:
+    assert main(["compare", str(store_study(tmp_path / "study")), "-o", str(tmp_path / "out" / "all.xml")]) == EXIT_OK
+    assert capsys.readouterr().err == ""
+    suites = {suite.name: suite for suite in parse_junit(tmp_path / "out" / "all.xml")}
+    assert len(suites) == 8 and suites["mtp / csv_ledger"].tests == 20 and suites["mtp / csv_ledger"].failures == 18
+
+
+def test_markdown_has_tables_lists_and_no_indented_line(tmp_path: Path, capsys: Captured) -> None:
+    assert main(["compare", str(store_study(tmp_path / "study")), "--format", "markdown"]) == EXIT_OK
+    text = capsys.readouterr().out
+    assert "### mtp against baseline\n\nNo evidence" in text and "\n\n\n" not in text
+    assert "\n- expiring_cache seed 4242: 192.0 s -> 153.5 s (-20.1 %)\n- expiring_cache" in text
+    assert "| mode | attempts |" in text
+
+
+def test_json_is_strict_and_complete(apart: Path, capsys: Captured) -> None:
+    assert main(["compare", "--format", "json", "--fail-if", "mtp.success_rate < 0"]) == EXIT_OK
+    data = json.loads(capsys.readouterr().out)
+    (comparison,) = data["comparisons"]
+    assert [pair["status"] for pair in comparison["pairs"]].count("invalid") == 1
+    assert comparison["figures"]["invalid_pairs"] == 1 and comparison["figures"]["order"] == "blocked"
+    assert data["gates"][0]["tripped"] is False and data["runs"] == ["run-0", "run-1"]
+    assert apart.is_dir()
+
+
+def test_what_is_no_run_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["compare"]) == EXIT_FAILED
+    assert main(["compare", "missing.xml"]) == EXIT_FAILED
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2 and "no run of mode 'baseline'" in lines[0] and "missing.xml" in lines[1]
