@@ -1,17 +1,26 @@
-"""Write the model as GGUF: metadata, tokenizer, chat template, tensors. Pure: the same input gives the same bytes."""
+"""The model as GGUF: metadata, tokenizer, chat template, tensors. The same input gives the same bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import gguf
 import numpy as np
 import numpy.typing as npt
 
 from tools.demo_model.shape import ARCHITECTURE, Shape, tensor_shapes
-from tools.demo_model.vocabulary import CONTROL_TOKENS, END_OF_TEXT, PRE_TOKENIZER, TAG_TOKENS, TURN_END, Vocabulary
+from tools.demo_model.vocabulary import (
+    CONTROL_TOKENS,
+    END_OF_TEXT,
+    PRE_TOKENIZER,
+    TAG_TOKENS,
+    TURN_END,
+    Vocabulary,
+    stored_vocabulary,
+)
 
 
 @dataclass(frozen=True)
@@ -109,3 +118,28 @@ def _add_tensor(
         writer.add_tensor(name, values)
         return
     writer.add_tensor(name, gguf.quantize(values, quantization), raw_dtype=quantization)
+
+
+def read_gguf(path: Path) -> tuple[Shape, Vocabulary, dict[str, npt.NDArray[np.float32]]]:
+    """What :func:`write_gguf` wrote, the tensors as float32."""
+    reader = gguf.GGUFReader(path)
+
+    def field(name: str) -> Any:
+        found = reader.get_field(name)
+        if found is None:
+            raise ValueError(f"{path} has no {name}")
+        return found.contents()
+
+    vocabulary = stored_vocabulary(field("tokenizer.ggml.tokens"), field("tokenizer.ggml.merges"))
+    shape = Shape(
+        vocabulary=len(vocabulary.tokens),
+        width=field(f"{ARCHITECTURE}.embedding_length"),
+        trunk_blocks=field(f"{ARCHITECTURE}.block_count") - 1,
+        feed_forward=field(f"{ARCHITECTURE}.feed_forward_length"),
+        heads=field(f"{ARCHITECTURE}.attention.head_count"),
+        kv_heads=field(f"{ARCHITECTURE}.attention.head_count_kv"),
+        head_width=field(f"{ARCHITECTURE}.attention.key_length"),
+        context=field(f"{ARCHITECTURE}.context_length"),
+    )
+    tensors = {tensor.name: gguf.dequantize(tensor.data, tensor.tensor_type) for tensor in reader.tensors}
+    return shape, vocabulary, tensors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -44,14 +44,7 @@ class Vocabulary:
 def train_vocabulary(texts: Iterable[str], size: int) -> Vocabulary:
     """Train exactly ``size`` entries (control and tag tokens last); ValueError when the texts are too small for it."""
     special = CONTROL_TOKENS + TAG_TOKENS
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(_SPLIT), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer = _split_and_joined(models.BPE())
     trainer = trainers.BpeTrainer(
         vocab_size=size - len(special),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
@@ -59,23 +52,32 @@ def train_vocabulary(texts: Iterable[str], size: int) -> Vocabulary:
         special_tokens=[],
     )
     tokenizer.train_from_iterator(texts, trainer)
+    ids = tokenizer.get_vocab()
+    tokens = (*sorted(ids, key=lambda token: ids[token]), *special)
+    if len(tokens) != size:
+        raise ValueError(f"the texts give only {len(tokens)} entries of {size}")
+    merges = json.loads(tokenizer.to_str())["model"]["merges"]
+    return stored_vocabulary(tokens, [merge if isinstance(merge, str) else " ".join(merge) for merge in merges])
+
+
+def stored_vocabulary(tokens: Sequence[str], merges: Sequence[str]) -> Vocabulary:
+    """A vocabulary from what a GGUF file stores of it."""
+    special = len(CONTROL_TOKENS) + len(TAG_TOKENS)
+    ordinary = {token: number for number, token in enumerate(tokens[:-special])}
+    pairs = [(left, right) for left, right in (merge.split(" ") for merge in merges)]
+    tokenizer = _split_and_joined(models.BPE(ordinary, pairs))
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in CONTROL_TOKENS])
     tokenizer.add_tokens([AddedToken(token, special=False, normalized=False) for token in TAG_TOKENS])
-    if tokenizer.get_vocab_size() != size:
-        raise ValueError(f"the texts give only {tokenizer.get_vocab_size()} entries of {size}")
-    return _stored(tokenizer)
+    return Vocabulary(tuple(tokens), tuple(merges), tokenizer)
 
 
-def load_vocabulary(serialised: str) -> Vocabulary:
-    """The inverse of ``vocabulary.tokenizer.to_str()``."""
-    return _stored(Tokenizer.from_str(serialised))
-
-
-def _stored(tokenizer: Tokenizer) -> Vocabulary:
-    ids = tokenizer.get_vocab(with_added_tokens=True)
-    merges = json.loads(tokenizer.to_str())["model"]["merges"]
-    return Vocabulary(
-        tokens=tuple(sorted(ids, key=lambda token: ids[token])),
-        merges=tuple(merge if isinstance(merge, str) else " ".join(merge) for merge in merges),
-        tokenizer=tokenizer,
+def _split_and_joined(model: models.BPE) -> Tokenizer:
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_SPLIT), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
     )
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
