@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, default=_OUT, help="the model's file (default: %(default)s)")
     parser.add_argument("--random", action="store_true", help="no training: serves and drafts, but writes noise")
     parser.add_argument("--check", action="store_true", help="no training: check the file that is there")
-    wide = "wide: pad the file that is there to 30 MB, as OUT-wide.gguf: drafting saves time on that"
+    wide = "wide: pad the file that is there to 29 MB, as OUT-wide.gguf: drafting costs much less there"
     parser.add_argument("--demo-model", choices=("small", "wide"), default="small", help=wide)
     parser.add_argument("--conversations", type=int, default=100, help="varied ones to check (default: %(default)s)")
     return parser
