@@ -107,7 +107,8 @@ def order_notes(plan: Plan, server_restart: str) -> list[str]:
     if plan.order == "blocked":
         return [f"{kept} attempts use the server of the one before; modes that run apart make blocked pairs"]
     hint = "--agent-order=blocked keeps more and proves less"
-    return [f"server_restart=mode makes little sense in balanced order: {kept} of {len(modes)} attempts keep one ({hint})"]
+    few = f"{kept} of {len(modes)} attempts keep one"
+    return [f"server_restart=mode makes little sense in balanced order: {few} ({hint})"]
 
 
 def _rotated(modes: Sequence[str], step: int) -> list[str]:

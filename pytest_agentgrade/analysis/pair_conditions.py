@@ -70,6 +70,7 @@ def _attempt_conditions(record: AttemptRecord) -> dict[str, str | None]:
         "turns": str(agent.turns) if agent else None,
         "agent": f"{agent.agent} {agent.agent_version}" if agent else None,
         "sandbox image": agent.image_id if agent else None,
+        "cached prompt tokens": "told" if agent and agent.cache_untold == 0 else None,
         "draws": _draws(record),
     }
 

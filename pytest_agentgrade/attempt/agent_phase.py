@@ -12,7 +12,7 @@ from pytest_agentgrade.assignment.mode import Mode
 from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.attempt.accounting import totals
 from pytest_agentgrade.attempt.agents.base import AgentRun
-from pytest_agentgrade.attempt.exchange import Exchange
+from pytest_agentgrade.attempt.exchange import Exchange, cached_tokens
 from pytest_agentgrade.attempt.reconcile import ResponseCount, reconcile_all
 from pytest_agentgrade.attempt.server import RunningServer, prove_mode
 from pytest_agentgrade.attempt.server.config import DraftCounters
@@ -55,6 +55,7 @@ def agent_phase(
         turns=settings.turns,
         prompt_tokens=sums.prompt_tokens,
         cached_tokens=sums.cached_tokens,
+        cache_untold=sum(cached_tokens(exchange) is None for exchange in exchanges if exchange.deltas),
         completion_tokens=sums.completion_tokens,
         predicted_tokens=sums.predicted_tokens,
         predicted_seconds=sums.predicted_seconds,

@@ -116,6 +116,8 @@ class AgentPhase(_Record):
     turns: int
     prompt_tokens: int
     cached_tokens: int
+    cache_untold: int | None = None
+    """Responses with some text for which the server did not say how much of the prompt it took from a cache."""
     completion_tokens: int
     predicted_tokens: int
     """Tokens by the server's own timings, for the study's speed."""

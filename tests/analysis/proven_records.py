@@ -34,7 +34,8 @@ def a_full_attempt(
     place = WorkspacePhase(tree_digest="11", commit_id="22", task_digest="33", prompt_sha256="44", seconds=0.1)
     label = f"{mode}-{seed}" if budget == 8192 else f"{mode}-{seed}-b{budget}"
     key = replace(a_key(mode, seed, task, budget), label=label)
-    values = {"image_id": "sha256:55", "sampling_seed": seed, "first_request_sha256": f"{seed}{budget}"} | agent
+    told = {"image_id": "sha256:55", "cache_untold": 0, "sampling_seed": seed}
+    values = told | {"first_request_sha256": f"{seed}{budget}"} | agent
     record = an_attempt(key, passed, agent=an_agent(seconds).model_copy(update=values))
     return record.model_copy(
         update={"workspace": place, "server": server or a_server(MODE_ARGS.get(mode, ("--mode", mode)))}

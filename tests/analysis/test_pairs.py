@@ -75,6 +75,12 @@ def test_cached_tokens_are_never_fair_even_when_both_have_them() -> None:
     assert prove_pair(*pair).status is ProofStatus.INVALID
 
 
+@pytest.mark.parametrize("untold", [1, None])
+def test_a_server_that_is_silent_about_its_cache_proves_nothing(untold: int | None) -> None:
+    found = proof(cache_untold=untold)
+    assert (found.status, found.missing) == (ProofStatus.UNPROVEN, ("cached prompt tokens",))
+
+
 def test_a_mode_may_bring_its_own_model() -> None:
     declared = ModeDeclaration(server_args=list(ON), model="q4.gguf")
     assert proof(server=a_server(ON, declared=declared, model_sha256="bb")).status is ProofStatus.PROVEN
