@@ -70,9 +70,9 @@ class Exchange:
     tool_calls: tuple[ToolCall, ...] = ()
     finish_reason: str | None = None
     usage: Mapping[str, Any] | None = None
-    """The server's ``usage``, as it came."""
+    """The server's ``usage``: its finite numbers and short texts."""
     timings: Mapping[str, Any] | None = None
-    """The server's last ``timings``, as they came; there even when the reply was cut."""
+    """The server's last ``timings``, likewise; there even when the reply was cut."""
     deltas: int = 0
     """Streamed pieces with some text that reached the proxy; llama.cpp sends one for about every token."""
     error: str = ""

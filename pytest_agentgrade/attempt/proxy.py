@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import io
 import os
 import socket
 import threading
@@ -23,6 +24,14 @@ from pytest_agentgrade.errors import HostError
 _CONNECT_SECONDS = 10.0
 _START_SECONDS = 10.0
 _STOP_SECONDS = 10.0
+MAX_CONNECTIONS = 64
+"""Open at a time. The agent's container may open thousands; each costs this process a descriptor."""
+MAX_REFUSED = 500
+"""Requests that were not sent on and are recorded all the same; those beyond are only counted."""
+MAX_REQUEST_BYTES = 64 * 1024 * 1024
+"""Of the bodies of all requests of an attempt: they are kept in memory and on disk."""
+_READERS = 4
+"""Bodies that are read and taken apart at a time."""
 
 
 class RecordingProxy:
@@ -54,6 +63,7 @@ class RecordingProxy:
         self._seen = 0
         self._is_auxiliary = is_auxiliary
         self._sent = {False: 0, True: 0}
+        self._bytes = 0
         self._flights: set[Flight] = set()
         self._over: tuple[Cut, str] | None = None
         self._ready = threading.Event()
@@ -108,6 +118,7 @@ class RecordingProxy:
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/health", self._health)
         self._log = ExchangeLog(self._log_path)
+        self._reading = asyncio.Semaphore(_READERS)
         # A connection for each request: closing it is how the server is told to stop generating.
         connector = TCPConnector(force_close=True)
         timeout = ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
@@ -115,9 +126,11 @@ class RecordingProxy:
         try:
             async with ClientSession(connector=connector, timeout=timeout, auto_decompress=False) as self._session:
                 await runner.setup()
-                await web.SockSite(runner, _listen(self._socket_path)).start()
+                listener = _listen(self._socket_path)
+                server = await self._loop.create_unix_server(lambda: _protocol(runner.server), sock=listener)
                 self._ready.set()
                 await self._stop.wait()
+                server.close()
                 await runner.cleanup()
         finally:
             await runner.cleanup()
@@ -142,6 +155,8 @@ class RecordingProxy:
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         self._seen += 1
+        if self._seen - sum(self._sent.values()) > MAX_REFUSED:
+            return _error_response(404, "attempt_over", f"{MAX_REFUSED} requests were refused")
         flight = Flight(self._seen)
         self._flights.add(flight)
         try:
@@ -172,10 +187,12 @@ class RecordingProxy:
 
     async def _fly(self, request: web.Request, flight: Flight) -> web.StreamResponse:
         try:
-            raw = await request.read()
-            flight.requested, flight.wall = time.monotonic(), time.time()
-            body = self._policy.rewrite(raw)
-            data = encode(body)
+            async with self._reading:
+                raw = await _read(request)
+                flight.requested, flight.wall = time.monotonic(), time.time()
+                self._bytes += len(raw)
+                body = self._policy.rewrite(raw)
+                data = encode(body)
             flight.auxiliary = self._is_auxiliary(body)
         except (BadRequest, web.HTTPRequestEntityTooLarge) as error:
             flight.failed(Cut.INVALID, str(error))
@@ -191,11 +208,15 @@ class RecordingProxy:
     def _is_over(self) -> tuple[Cut, str] | None:
         if self._over is None and max(self._sent.values()) >= self._policy.max_turns:
             self._over = (Cut.REFUSED, f"the attempt's {self._policy.max_turns} requests are used up")
+        if self._over is None and self._bytes > MAX_REQUEST_BYTES:
+            self._over = (Cut.REFUSED, f"the attempt's requests have more than {MAX_REQUEST_BYTES} bytes")
         return self._over
 
     async def _send_on(self, request: web.Request, flight: Flight, data: bytes) -> web.StreamResponse:
+        headers = {**self._headers, "Content-Length": str(len(data))}
         try:
-            upstream = await self._session.post(f"{self._upstream}{CHAT_PATH}", data=data, headers=self._headers)
+            body = io.BytesIO(data)  # aiohttp warns of plain bytes beyond a megabyte
+            upstream = await self._session.post(f"{self._upstream}{CHAT_PATH}", data=body, headers=headers)
             flight.upstream, flight.status = upstream, upstream.status
             if upstream.status != 200 or not flight.body["stream"]:
                 return await pass_whole(flight, upstream)
@@ -208,6 +229,28 @@ class RecordingProxy:
         except (ClientError, OSError) as error:
             flight.failed(Cut.BROKEN if flight.status else Cut.UPSTREAM, f"{type(error).__name__}: {error}")
             return _error_response(502, "server_error", flight.parts.error)
+
+
+class _Refused(asyncio.Protocol):
+    """What a connection too many gets."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
+
+
+def _protocol(server: web.Server | None) -> asyncio.BaseProtocol:
+    """The HTTP side of a new connection."""
+    return _Refused() if server is None or len(server.connections) >= MAX_CONNECTIONS else server()
+
+
+async def _read(request: web.Request) -> bytes:
+    """The body. Whatever is wrong with it - a broken chunk, a compression that is none - is the client's doing."""
+    try:
+        return await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise
+    except Exception as error:
+        raise BadRequest(f"the body cannot be read: {type(error).__name__}: {error}") from error
 
 
 def _error_response(status: int, kind: str, message: str) -> web.Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +18,9 @@ NO_PENALTIES: Mapping[str, float] = MappingProxyType(
     {"repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 )
 MAX_BODY_BYTES = 8 * 1024 * 1024
+MAX_BODY_DEPTH, MAX_BODY_PARTS = 64, 200_000
+"""Values within values, and values in all, of one body. As objects they cost up to thirty times their bytes, and what
+nests deeper than Python recurses could be sent on but not recorded."""
 
 
 class BadRequest(ValueError):
@@ -86,4 +89,23 @@ def _parse(raw: bytes) -> dict[str, Any]:
         raise BadRequest(f"the body is not JSON: {error}") from error
     if not isinstance(body, dict):
         raise BadRequest("the body is not a JSON object")
+    _check_shape(body)
     return body
+
+
+def _check_shape(body: object) -> None:
+    parts, layer = 0, [body]
+    for _ in range(MAX_BODY_DEPTH):
+        layer = [part for value in layer for part in _parts_of(value)]
+        parts += len(layer)
+        if parts > MAX_BODY_PARTS:
+            raise BadRequest(f"the body has more than {MAX_BODY_PARTS} values")
+        if not layer:
+            return
+    raise BadRequest(f"the body nests deeper than {MAX_BODY_DEPTH}")
+
+
+def _parts_of(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()

@@ -11,6 +11,8 @@ from pytest_agentgrade.escaping import escape
 
 MAX_EVENT_BYTES = 4 * 1024 * 1024
 """A longer event is no chunk of a chat completion."""
+_FIGURES = 100
+_LARGEST = 2**53
 _Json = Mapping[str, Any]
 
 
@@ -56,9 +58,9 @@ class ReplyParts:
             self.add_error(chunk["error"])
             return
         if isinstance(chunk.get("usage"), dict):
-            self.usage = chunk["usage"]
+            self.usage = _figures(chunk["usage"])
         if isinstance(chunk.get("timings"), dict):
-            self.timings = chunk["timings"]
+            self.timings = _figures(chunk["timings"])
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict):
@@ -75,7 +77,7 @@ class ReplyParts:
         if isinstance(delta, dict) and self._add_delta(delta):
             self.deltas += 1
         if isinstance(choice.get("finish_reason"), str):
-            self.finish_reason = choice["finish_reason"]
+            self.finish_reason = escape(choice["finish_reason"], 100)
 
     def _add_delta(self, delta: _Json) -> bool:
         found = _keep(self._content, delta.get("content"))
@@ -136,6 +138,19 @@ def _events(lines: list[bytes]) -> Iterator[bytes]:
         name, _, value = raw.rstrip(b"\r").partition(b":")
         if name in (b"data", b"error") and value.strip():
             yield value.strip()
+
+
+def _figures(body: _Json, depth: int = 2) -> dict[str, Any]:
+    """What a record can hold of a server's figures: finite numbers, short texts, and such one level below."""
+    kept: dict[str, Any] = {}
+    for key, value in list(body.items())[:_FIGURES]:
+        if isinstance(value, str):
+            kept[escape(key, 100)] = escape(value, 100)
+        elif value is None or (isinstance(value, int | float) and -_LARGEST < value < _LARGEST):
+            kept[escape(key, 100)] = value
+        elif isinstance(value, dict) and depth > 1:
+            kept[escape(key, 100)] = _figures(value, depth - 1)
+    return kept
 
 
 def _keep(pieces: list[str], text: object) -> bool:

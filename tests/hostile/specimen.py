@@ -124,9 +124,7 @@ class Specimen:
         return self.checks or TELLING[self.task]
 
 
-def code(
-    name: str, task: str, text: str, concludes: Conclusion = Conclusion.NOT_ABOVE, **more: object
-) -> Specimen:
+def code(name: str, task: str, text: str, concludes: Conclusion = Conclusion.NOT_ABOVE, **more: object) -> Specimen:
     """A candidate that replaces the task's module by ``text``, behind the guard."""
     files = {CODE[task]: (GUARD + text).encode("utf-8", "surrogatepass")}
     return Specimen(name, task, files, concludes, **more)  # type: ignore[arg-type]

@@ -88,7 +88,9 @@ class OddDriver:
 
     def _reply(self, turn: dict[str, Any]) -> dict[str, Any]:
         if self.random.random() < 0.25:
-            kinds = self.random.sample([*self.own, "builtins:OSError", "builtins:StopIteration", "sqlite3:IntegrityError"], 1)
+            kinds = self.random.sample(
+                [*self.own, "builtins:OSError", "builtins:StopIteration", "sqlite3:IntegrityError"], 1
+            )
             kinds = kinds * self.random.choice([1, 1, 1, 0, 2])
             text = self.random.choice(["database is locked", "\ud800\x1b", None, 5])
             return {
@@ -151,7 +153,9 @@ class OneLie(LocalTransport):
         self._raw = b""
 
     def receive(self, timeout: float) -> bytes:
-        while len(self._raw) < wire.HEADER or len(self._raw) < wire.HEADER + wire.frame_length(self._raw[: wire.HEADER]):
+        while len(self._raw) < wire.HEADER or len(self._raw) < wire.HEADER + wire.frame_length(
+            self._raw[: wire.HEADER]
+        ):
             data = super().receive(timeout)
             if not data:
                 return b""
