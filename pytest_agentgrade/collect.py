@@ -21,6 +21,8 @@ from pytest_agentgrade.run_folder import choose_folder
 
 _KEY = pytest.StashKey[AttemptKey]()
 _OPEN = pytest.StashKey[Any]()
+_DEFAULT_REPORT = "fE"
+"""What pytest lists at its end unless ``-r`` says something else."""
 _WORKER_INPUT = "agentgrade_run_dir"
 
 
@@ -70,6 +72,7 @@ class GradingSession:
         setup = prepare(resolved, Path(config.rootpath), options.mode_names(config), patches, agent)
         _refuse_split_servers(config, setup)
         _point_at_checks(config, setup)
+        _calm_report(config)
         return cls(setup, preset.notes(resolved) if preset else ())
 
     def header(self) -> list[str]:
@@ -243,6 +246,14 @@ def _point_at_checks(config: pytest.Config, setup: RunSetup) -> None:
         path, colons, name = argument.partition("::")
         if path in by_id and not (Path(config.invocation_params.dir) / path).exists():
             config.args[index] = f"{by_id[path]}{colons}{name}"
+
+
+def _calm_report(config: pytest.Config) -> None:
+    """Failed checks are what is measured, and the summary's matrix shows them: nothing else does, unless asked for."""
+    if config.option.tbstyle == "auto":
+        config.option.tbstyle = "no"
+    if config.option.reportchars == _DEFAULT_REPORT:
+        config.option.reportchars = ""
 
 
 def _judges_again(config: pytest.Config) -> bool:

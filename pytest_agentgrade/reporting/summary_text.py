@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pytest_agentgrade.analysis.matrix import TaskMatrix, matrices
 from pytest_agentgrade.analysis.summary import ModeSummary, summarise
+from pytest_agentgrade.demo import DEMO_NOTE
 from pytest_agentgrade.records.model import AttemptRecord, RunRecord
 from pytest_agentgrade.reporting.speed_text import SPEED_HEAD, has_speed, speed_notes, speed_row
 from pytest_agentgrade.reporting.table import markdown_table, text_table
@@ -73,7 +74,7 @@ def _name(one: ModeSummary, everyone: Sequence[ModeSummary]) -> str:
 def _notes(run: RunRecord, records: Sequence[AttemptRecord], summaries: Sequence[ModeSummary]) -> list[str]:
     notes = []
     if any(record.server is not None and record.server.demo for record in records):
-        notes.append("The embedded demo model is a fixture: its scores say nothing about coding ability or about MTP.")
+        notes.append(DEMO_NOTE)
     if run.patches is not None:
         notes.append("Submissions were made elsewhere: no speed, no task clock.")
     for one in summaries:
@@ -83,9 +84,30 @@ def _notes(run: RunRecord, records: Sequence[AttemptRecord], summaries: Sequence
             notes.append(f"{one.mode}: not counted: {', '.join(left_out)}.")
         if one.contradicted:
             notes.append(f"{one.mode}: {one.contradicted} attempts ran on a server that was NOT in this mode.")
-    notes += speed_notes(summaries)
+    notes += [*_faults(records), *_broken_checks(records), *speed_notes(summaries)]
     notes.append(f"Records: {run.run_id}. All attempts count in patches/hour, whatever stopped them.")
     return notes
+
+
+def _faults(records: Sequence[AttemptRecord]) -> list[str]:
+    """Each fault once, with the attempts it ended."""
+    found: dict[str, list[str]] = {}
+    for record in records:
+        if record.fault is not None:
+            text = f"fault of the {record.fault.fault}: {record.fault.message}"
+            text += f" - {record.fault.hint}" if record.fault.hint else ""
+            found.setdefault(text, []).append(f"{record.key.task}[{record.key.label}]")
+    return [f"{', '.join(names)}: {text}" for text, names in found.items()]
+
+
+def _broken_checks(records: Sequence[AttemptRecord]) -> list[str]:
+    """Checks that could not give a verdict, and why."""
+    return [
+        f"{record.key.task}[{record.key.label}] {verdict.check} gave no verdict: {verdict.reason.splitlines()[0]}"
+        for record in records
+        for verdict in record.verdicts
+        if verdict.outcome == "error"
+    ]
 
 
 def _matrix_lines(matrix: TaskMatrix, markdown: bool) -> list[str]:

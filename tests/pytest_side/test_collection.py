@@ -88,3 +88,15 @@ def test_patches_decide_which_tasks_there_are(tmp_path: Path) -> None:
     assert attempts(ids) == ["csv_ledger[patches-4242]", "csv_ledger[patches-8675309]"]
     ids = collected(tmp_path, "--agent-patches=patches", "--agent-mode=mine", *QUIET_PLUGINS)
     assert attempts(ids) == ["csv_ledger[mine-4242]", "csv_ledger[mine-8675309]", "expiring_cache[mine-8675309]"]
+
+
+def test_failed_checks_stand_in_the_matrix_and_the_summary_comes_last(tmp_path: Path) -> None:
+    (tmp_path / "patches").mkdir()
+    (tmp_path / "patches" / "csv_ledger.patch").write_text("no patch at all\n")
+    chosen = ("--agent-patches=patches", "--agent-seed=1", "-k", "plain_rows or exact_at", *QUIET_PLUGINS)
+    calm = run_pytest(tmp_path, *chosen)
+    assert "short test summary" not in calm.output and "    def test_" not in calm.output
+    assert calm.output.splitlines()[-2].startswith("records: ")
+    assert "submission refused" not in calm.output
+    asked = run_pytest(tmp_path, *chosen, "-rf", "--tb=long")
+    assert "short test summary" in asked.output and "submission refused" in asked.output

@@ -24,6 +24,17 @@ def test_what_is_not_counted_is_said() -> None:
     assert "mtp: not counted: 1 ended by a fault that is not the model's." in both_modes()
 
 
+def test_faults_are_told_with_the_attempts_they_ended() -> None:
+    assert "t[mtp-7]: fault of the host: no disk" in both_modes()
+
+
+def test_a_check_without_a_verdict_is_told() -> None:
+    record = an_attempt()
+    broken = record.verdicts[3].model_copy(update={"outcome": "error", "reason": "NameError: x\nmore"})
+    records = [record.model_copy(update={"verdicts": [*record.verdicts[:3], broken, *record.verdicts[4:]]})]
+    assert "t[mtp-4242] test_check_3 gave no verdict: NameError: x" in summary_lines(a_run(records), records)
+
+
 def test_the_matrix_has_a_row_for_each_check_and_a_total() -> None:
     lines = [line.split() for line in both_modes()]
     assert ["t", "baseline-4242", "mtp-4242", "mtp-7"] in lines
