@@ -94,7 +94,8 @@ def plan_lines(plan: Plan, chosen: Iterable[AttemptKey]) -> list[str]:
     """The chosen attempts for people: numbered, in the order in which they run."""
     keys = keys_in_order(plan, chosen)
     width = len(str(len(keys)))
-    head = f"agentgrade: plan of {len(keys)} attempts, {plan.order} order, {plan.digest[:12]}"
+    count = f"{len(keys)}" if len(keys) == len(plan.keys) else f"{len(keys)} of {len(plan.keys)}"
+    head = f"agentgrade: plan of {count} attempts, {plan.order} order, {plan.digest[:12]}"
     return [head, *(f"  {number:{width}d}. {key}" for number, key in enumerate(keys, 1))]
 
 

@@ -34,7 +34,9 @@ class Preset:
         """In what a run with these settings is not the published experiment; one sentence each."""
         settings = resolved.settings
         notes = [f"preset {self.name} was published with {self.model} on {self.server}, agent {self.agent}"]
-        if settings.agent not in self.agent.lower():
+        if settings.agent == self.values["agent"]:
+            notes.append(f"the version of {settings.agent} that is used here may be another one: it is in the records")
+        else:
             notes.append(f"this run's agent is {settings.agent}: its figures do not repeat the published ones")
         changed = [name for name in self.values if resolved.sources[name] != self.layer.source]
         if changed:
@@ -64,7 +66,7 @@ _STUDY_2026_10 = Preset(
         "thinking": "medium",
         "response_tokens": [8192],
         "task_seconds": 480.0,
-        "agent": "toolloop",
+        "agent": "opencode",
     }),
     model="Qwen3.8-27B, Q4_K_M",
     server="llama.cpp b11146, one RTX 3090",

@@ -9,6 +9,7 @@ A file is foreign text: no document type (so no entities, internal or external),
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,9 +28,11 @@ from pytest_agentgrade.records.model import AttemptRecord, KeyRecord, RunRecord,
 
 MAX_BYTES = 256 * 1024 * 1024
 _NAME = re.compile(
-    r"(?P<check>test_\w+)\[(?P<label>(?P<mode>[a-z0-9_.]+)-(?P<seed>\d+)(-r(?P<r>\d+))?(-b(?P<b>\d+))?)\]"
+    r"(?P<check>test_\w{1,200})"
+    r"\[(?P<label>(?P<mode>[a-z0-9_.]{1,100})-(?P<seed>[0-9]{1,10})(-r(?P<r>[0-9]{1,6}))?(-b(?P<b>[0-9]{1,9}))?)\]",
+    re.ASCII,
 )
-_CLASS = re.compile(r"(?:.*\.)?hidden_checks\.(?P<task>\w+)\.test_(?P=task)")
+_CLASS = re.compile(r"(?:.*\.)?hidden_checks\.(?P<task>\w{1,100})\.test_(?P=task)", re.ASCII)
 _RANK = {"passed": 0, "failed": 1, "error": 2}
 _Outcome = Literal["passed", "failed", "error"]
 
@@ -83,13 +86,12 @@ def read_case(element: TestCase) -> JUnitCase | None:
         for entry in group
         if (entry.name or "").startswith(PREFIX)
     }
-    budget = name["b"] or properties.get(f"{PREFIX}response_tokens", "0")
     key = KeyRecord(
         task=place["task"],
         mode=name["mode"],
         seed=int(name["seed"]),
         repeat=int(name["r"] or 0),
-        response_tokens=int(budget) if budget.isascii() and budget.isdigit() else 0,
+        response_tokens=_small_int(name["b"] or properties.get(f"{PREFIX}response_tokens", "0")),
         label=name["label"],
     )
     return JUnitCase(element, key, name["check"], properties)
@@ -148,8 +150,8 @@ def _verdict(case: JUnitCase) -> VerdictRecord | None:
         beyond=case.properties.get(f"{PREFIX}beyond") == "true",
         outcome=outcome,
         reason=escape(str(results[0].message or "")) if results else "",
-        seconds=float(case.element.time or 0.0),
-        draw_n=int(n) if n.isascii() and n.isdigit() else 0,
+        seconds=_seconds(case.element),
+        draw_n=_small_int(n),
         draw_seed=escape(seed),
     )
 
@@ -183,11 +185,26 @@ def _unknown_run(name: str) -> RunRecord:
 def _escaped(value: Any) -> Any:
     if isinstance(value, str):
         return escape(value, 10_000)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("a number in it is not finite")
     if isinstance(value, list):
         return [_escaped(item) for item in value]
     if isinstance(value, dict):
         return {escape(name, 200): _escaped(item) for name, item in value.items()}
     return value
+
+
+def _small_int(text: str) -> int:
+    """A number of up to nine digits; 0 for anything else."""
+    return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else 0
+
+
+def _seconds(element: TestCase) -> float:
+    try:
+        seconds = float(element.time or 0.0)
+    except ValueError:
+        return 0.0
+    return seconds if math.isfinite(seconds) else 0.0
 
 
 def _cases_of(suite: TestSuite) -> Iterator[TestCase]:

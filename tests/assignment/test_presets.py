@@ -52,11 +52,13 @@ def test_file_and_command_line_win_and_the_change_is_said() -> None:
     assert "changed from the preset: seeds" in STUDY.notes(resolved)
 
 
-def test_another_agent_than_the_studys_is_said() -> None:
-    resolved = resolve([STUDY.layer])
-    published, agent = STUDY.notes(resolved)
+def test_another_agent_than_the_studys_is_said_and_that_versions_differ() -> None:
+    published, version = STUDY.notes(resolve([STUDY.layer]))
     assert "Qwen3.8-27B, Q4_K_M" in published and "OpenCode 2.0.20" in published
+    assert version == "the version of opencode that is used here may be another one: it is in the records"
+    _, agent, changed = STUDY.notes(resolve([STUDY.layer, Layer("command line", {"agent": "toolloop"})]))
     assert agent == "this run's agent is toolloop: its figures do not repeat the published ones"
+    assert changed == "changed from the preset: agent"
 
 
 def test_the_demo_model_is_no_stand_in_unless_asked_for() -> None:
@@ -79,13 +81,13 @@ def test_a_preset_is_valid_by_itself(name: str) -> None:
 
 def test_pytest_plans_the_study_and_shows_where_each_value_comes_from(tmp_path: Path) -> None:
     done = run_pytest(
-        tmp_path, "--agent-preset=study-2026-10", "--agent-model=demo", "--agent-task-seconds=60", "--collect-only",
-        *QUIET_PLUGINS,
+        tmp_path, "--agent-preset=study-2026-10", "--agent-model=demo", "--agent-name=toolloop",
+        "--agent-task-seconds=60", "--collect-only", *QUIET_PLUGINS,
     )  # fmt: skip
     assert done.code == 0, done.output
     assert "thinking='medium' (preset study-2026-10)" in done.output
     assert "task_seconds=60.0 (--agent-task-seconds)" in done.output
-    assert "changed from the preset: task_seconds" in done.output
+    assert "changed from the preset: task_seconds, agent" in done.output
     assert "agentgrade: plan of 16 attempts, balanced order" in done.output
     assert "16. sqlite_transfers[baseline-8675309]" in done.output
 

@@ -113,6 +113,19 @@ def test_text_of_a_file_is_escaped(tmp_path: Path) -> None:
     assert run.records[0].verdicts[0].reason == r"\u202eevil \x85"
 
 
+@pytest.mark.parametrize("time", ["", "soon", "nan", "-inf", "1,000.5"])
+def test_odd_times_of_a_testcase_hurt_nobody(tmp_path: Path, time: str) -> None:
+    case = stripped("mtp-7", ".")[0].replace('time="0.5"', f'time="{time}"')
+    (run,) = load_junit(written(tmp_path, suite(case)))
+    assert run.records[0].verdicts[0].seconds in (0.0, 1000.5)
+
+
+@pytest.mark.parametrize("label", ["mtp-" + "9" * 5000, "mtp-\u0967", "../x-1", "MTP-7", "mtp-7-r", "mtp"])
+def test_a_label_that_no_run_writes_is_no_attempt(tmp_path: Path, label: str) -> None:
+    with pytest.raises(SettingsError, match="holds no testcase of a hidden check"):
+        load_junit(written(tmp_path, suite(*stripped(label, "."))))
+
+
 def test_an_attempt_ended_by_a_fault_stays_uncounted(tmp_path: Path) -> None:
     store_run(tmp_path / "r1", [an_attempt(fault="host"), a_full_attempt("baseline")])
     (run,) = load_junit(junit_of(tmp_path / "r1"))
@@ -156,6 +169,8 @@ def test_a_missing_file_is_the_users_error(tmp_path: Path) -> None:
         ((r"&quot;mode&quot;:&quot;mtp&quot;", "&quot;mode&quot;:&quot;other&quot;"), "carries the record of"),
         ((r"&quot;clock_seconds&quot;:", "&quot;clock&quot;:"), "cannot be read"),
         ((r"{&quot;run&quot;:", "{"), "cannot be read"),
+        ((r"&quot;clock_seconds&quot;:100.0", "&quot;clock_seconds&quot;:1e999"), "a number in it is not finite"),
+        ((r"&quot;clock_seconds&quot;:100.0", "&quot;clock_seconds&quot;:NaN"), "a number in it is not finite"),
     ],
 )
 def test_a_record_that_was_edited_is_refused(tmp_path: Path, change: tuple[str, str], message: str) -> None:
