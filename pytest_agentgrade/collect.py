@@ -136,7 +136,9 @@ class GradingSession:
     def run_attempt_of(self, item: pytest.Item) -> None:
         """Run the item's attempt unless its submission is stored already; a fault waits for the fixture."""
         if self.run is not None and _KEY in item.stash:
-            self.run.ensure(item.stash[_KEY], self._selected, self._narrate)
+            record = self.run.ensure(item.stash[_KEY], self._selected, self._narrate)
+            if record is not None:
+                item.config.hook.pytest_agentgrade_attempt_finished(record=record)
 
     @contextmanager
     def candidate(self, request: pytest.FixtureRequest) -> Generator[Any, None, None]:

@@ -25,12 +25,12 @@ def pytest_agentgrade_make_agent(name: str, settings: Settings) -> Agent | None:
 
 @pytest.hookspec
 def pytest_agentgrade_attempt_finished(record: AttemptRecord) -> None:
-    """Called when an attempt's submission is stored, before it is judged.
+    """Called when an attempt is over - its submission stored, or ended by a fault - before it is judged.
 
     Example::
 
         def pytest_agentgrade_attempt_finished(record):
-            print(record.key.label, record.agent.clock_seconds)
+            print(record.key.label, record.submission.digest if record.fault is None else record.fault.message)
     """
 
 

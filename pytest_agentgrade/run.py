@@ -21,7 +21,7 @@ from pytest_agentgrade.assignment.task import Task
 from pytest_agentgrade.errors import AgentGradeError, SettingsError
 from pytest_agentgrade.plan import AttemptKey, Plan, keys_in_order, make_plan
 from pytest_agentgrade.records.host import describe_host
-from pytest_agentgrade.records.model import AttemptRecord, DrawRecord, KeyRecord, RunRecord
+from pytest_agentgrade.records.model import AttemptRecord, DrawRecord, KeyRecord, RunRecord, SubmissionPhase
 from pytest_agentgrade.records.store import RunStore
 from pytest_agentgrade.turns import Turns
 
@@ -153,24 +153,26 @@ class Run:
 
         return self._exit.enter_context(Machine.open(self.setup.settings, self._record.run_id))
 
-    def ensure(self, key: AttemptKey, selected: Sequence[AttemptKey], narrate: Narrator) -> None:
+    def ensure(self, key: AttemptKey, selected: Sequence[AttemptKey], narrate: Narrator) -> AttemptRecord | None:
         """Have the attempt's submission stored: run the attempt unless an earlier one is good.
 
+        Returns its record at the first call in this process, None afterwards.
         Never raises for a fault: :meth:`open_candidate` does, so that every check of the attempt shows it.
         """
         if key in self._done:
-            return
+            return None
         turns = Turns(self.store.folder / "turns", self._worker, keys_in_order(self.setup.plan, selected))
-        with turns.turn(key, self.setup.settings):
-            try:
+        try:
+            with turns.turn(key, self.setup.settings):
                 self._ensure(key, narrate)
-            except AgentGradeError as fault:
-                self._faults[key] = fault
-                narrate(f"{key}: {fault}")
+            submission = self.store.attempt(key).read(SubmissionPhase)
+            if submission is not None and submission.refused is None:
+                self.machine.make_ready(list(selected).count(key))
+        except AgentGradeError as fault:
+            self._faults[key] = fault
+            narrate(f"{key}: {fault}")
         self._done[key] = self.store.attempt(key).record()
-        submission = self._done[key].submission
-        if key not in self._faults and submission is not None and submission.refused is None:
-            self.machine.make_ready(list(selected).count(key))
+        return self._done[key]
 
     def _ensure(self, key: AttemptKey, narrate: Narrator) -> None:
         from pytest_agentgrade import pipeline
