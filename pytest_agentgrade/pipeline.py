@@ -31,6 +31,7 @@ from pytest_agentgrade.records import model
 from pytest_agentgrade.records.store import AttemptStore
 from pytest_agentgrade.sandbox.volume import WorkspaceVolume
 from pytest_agentgrade.submission.patches import apply_patch
+from pytest_agentgrade.submission.paths import IntakeLimits
 from pytest_agentgrade.submission.render import render_patch
 from pytest_agentgrade.submission.tree import Origin, Submission
 
@@ -73,7 +74,7 @@ def take_patch(task: Task, patch: Path, store: AttemptStore) -> None:
     """Store a patch made elsewhere as the attempt's submission."""
     store.write(_workspace_phase(task, "", 0.0))
     try:
-        submission = apply_patch(task.base, patch.read_bytes())
+        submission = apply_patch(task.base, _read_patch(patch))
     except OSError as error:
         fault = HostError(f"cannot read {patch}: {error}", "name another folder with --agent-patches")
         _journal(store, fault, 0)
@@ -82,6 +83,12 @@ def take_patch(task: Task, patch: Path, store: AttemptStore) -> None:
         store.write(model.SubmissionPhase(origin=Origin.PATCH.value, digest=None, refused=str(refusal)))
         return
     _store_submission(store, task, submission, _submission_phase(task, submission))
+
+
+def _read_patch(patch: Path) -> bytes:
+    """A patch's bytes; of one that is too large, one byte more than is allowed."""
+    with patch.open("rb") as file:
+        return file.read(IntakeLimits().patch_bytes + 1)
 
 
 class _Attempt:

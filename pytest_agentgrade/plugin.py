@@ -28,6 +28,28 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    given = early_config.known_args_namespace
+    if given.agent_mode is None and given.agent_patches is None:
+        return
+    from pytest_agentgrade.whereabouts import refuse_inside
+
+    try:
+        refuse_inside(Path(early_config.invocation_params.dir), Path(early_config.rootpath))
+    except AgentGradeError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """The tests of a workspace are the agent's: never collected unless they are named."""
+    if collection_path.name != "workspace":
+        return None
+    from pytest_agentgrade.whereabouts import is_workspace
+
+    return is_workspace(collection_path) or None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     if config.option.help or config.option.version or not options.is_active(config):
         return
@@ -120,7 +142,10 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if session := item.config.stash.get(_SESSION, None):
+        from pytest_agentgrade.reporting.harmless import escape_report
+
         session.judge(item, call, report)
+        escape_report(report)
     return report
 
 

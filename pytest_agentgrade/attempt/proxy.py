@@ -193,7 +193,7 @@ class RecordingProxy:
                 self._bytes += len(raw)
                 body = self._policy.rewrite(raw)
                 data = encode(body)
-            flight.auxiliary = self._is_auxiliary(body)
+            flight.auxiliary = self._serves_no_task(body)
         except (BadRequest, web.HTTPRequestEntityTooLarge) as error:
             flight.failed(Cut.INVALID, str(error))
             return _error_response(getattr(error, "status", 400), "invalid_request_error", flight.parts.error)
@@ -204,6 +204,13 @@ class RecordingProxy:
         flight.body, flight.digest = body, hashlib.sha256(data).hexdigest()
         self._log.started(flight.number, flight.wall, flight.digest)
         return await self._send_on(request, flight, data)
+
+    def _serves_no_task(self, body: Mapping[str, Any]) -> bool:
+        try:
+            return self._is_auxiliary(body)
+        except (TypeError, LookupError, AttributeError, ValueError) as error:
+            # Looked at for the marks of one agent; this came from something else in its container.
+            raise BadRequest(f"this is no request of the agent's: {type(error).__name__}: {error}") from error
 
     def _is_over(self) -> tuple[Cut, str] | None:
         if self._over is None and max(self._sent.values()) >= self._policy.max_turns:

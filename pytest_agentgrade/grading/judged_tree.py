@@ -11,7 +11,13 @@ def judged_tree(task: Task, submitted: Tree) -> tuple[Tree, tuple[str, ...]]:
 
     An editable file that the submission no longer has is gone here too.
     """
-    kept = {path: file for path, file in task.base.items() if not task.is_editable(path)}
-    edited = {path: file for path, file in submitted.items() if task.is_editable(path)}
-    ignored = tuple(path for path in task.base.changed_paths(submitted) if not task.is_editable(path))
+    own = {path.removesuffix(".py") + "/" for path in task.base if task.is_protected(path) and path.endswith(".py")}
+
+    def is_judged(path: str) -> bool:
+        # Python takes the package `errors/` before the module `errors.py`: the folder would replace a protected file.
+        return task.is_editable(path) and not path.startswith(tuple(own))
+
+    kept = {path: file for path, file in task.base.items() if not is_judged(path)}
+    edited = {path: file for path, file in submitted.items() if is_judged(path)}
+    ignored = tuple(path for path in task.base.changed_paths(submitted) if not is_judged(path))
     return Tree({**kept, **edited}), ignored

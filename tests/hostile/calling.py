@@ -1,4 +1,6 @@
 """Candidates that misuse what a check lends them: clocks, iterators, factories, runners, lanes, files."""
+# Their code is text, in lines as long as they come:
+# ruff: noqa: E501
 
 from __future__ import annotations
 

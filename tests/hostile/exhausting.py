@@ -1,4 +1,6 @@
 """Candidates that run until something stops them."""
+# Their code is text, in lines as long as they come:
+# ruff: noqa: E501
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
 """Candidates that answer: with objects that agree to everything, with the wrong types, with lookalike exceptions."""
+# Their code is text, in lines as long as they come:
+# ruff: noqa: E501
 
 from __future__ import annotations
 

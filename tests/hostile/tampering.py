@@ -1,4 +1,6 @@
 """Candidates that turn on the program that asks them: its functions, its pipe, its memory."""
+# Their code is text, in lines as long as they come:
+# ruff: noqa: E501
 
 from __future__ import annotations
 

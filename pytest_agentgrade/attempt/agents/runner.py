@@ -28,6 +28,7 @@ from pytest_agentgrade.sandbox.container import (
     MEGABYTE,
     Bind,
     Container,
+    ContainerEnd,
     ContainerSpec,
     OutputFlood,
     Tmpfs,
@@ -41,6 +42,7 @@ _FORWARDER = "forwarder_program.py"
 _PORT = "8080"
 _START_SECONDS = 60.0
 _END_SECONDS = 20.0
+_LINGER_SECONDS = 5.0
 _TAIL_BYTES = 65_536
 _LINE_BYTES = 8_192
 _MAX_EVENTS = 4_000
@@ -96,9 +98,7 @@ def run_agent(
         on_start(output.started)
         ended = _follow(container, output, output.started + seconds)
         clock = time.monotonic() - output.started
-        if not container.wait(_END_SECONDS):
-            raise HostError(f"the agent's container did not end within {_END_SECONDS:g} s", "look at the engine's log")
-        end = container.end()
+        end = _end(container)
     if end.host_error:
         raise HostError(f"the engine could not run the agent: {end.host_error}")
     return AgentRun(
@@ -227,6 +227,15 @@ def _follow(container: Container, output: _Output, deadline: float) -> AgentEnd:
     container.kill()
     _drain(container)
     return AgentEnd.CLOCK
+
+
+def _end(container: Container) -> ContainerEnd:
+    """What the engine says at the end. One that closed its output without ending is killed: that is no host's fault."""
+    if not container.wait(_LINGER_SECONDS):
+        container.kill()
+        if not container.wait(_END_SECONDS):
+            raise HostError(f"the agent's container did not end within {_END_SECONDS:g} s", "look at the engine's log")
+    return container.end()
 
 
 def _drain(container: Container) -> None:
