@@ -1,6 +1,7 @@
 """Looks around in a container and says, as JSON, what there is. Runs there; standard library only."""
 
-# ruff: noqa: E501, PTH, SIM115 - one expression, no pathlib where a probe should have no imports to spare
+# No pathlib where a probe should have as few imports as it can:
+# ruff: noqa: PTH108, PTH112, PTH118, PTH123, PTH208
 
 import ctypes
 import json
@@ -80,28 +81,64 @@ def look():
         mounts = [line.split() for line in file]
     sockets, setuid = special_files()
     memory, cpu = "/sys/fs/cgroup/memory/memory.", "/sys/fs/cgroup/"
-    return json.dumps({
-        "ids": [os.getuid(), os.geteuid(), os.getgid(), os.getegid(), *os.getgroups()],
-        "status": {key: status.get(key, "") for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")},
-        "interfaces": [name for _, name in socket.if_nameindex()],
-        "reached": [host for host in ("8.8.8.8", "172.17.0.1", "169.254.169.254", "10.0.2.2") if can_reach(host, 53) or can_reach(host, 22)],
-        "sockets": sockets,
-        "setuid": setuid,
-        "mounts": [[one[4], one[3], one[5], one[one.index("-") + 1]] for one in mounts],
-        "writable": [one for one in ("/", "/etc", "/usr", "/bin", "/dev", "/sys", "/proc/sys/kernel", "/exchange", "/run", "/var") if can_write(one)],
-        "done": [name for name, done in (
-            ("mknod", can_mknod()), ("chroot", can_call("chroot", b"/")), ("setuid", can_call("setuid", 0)),
-            ("mount", can_call("mount", b"none", b"/tmp", b"tmpfs", 0, None)), ("unshare", can_call("unshare", 0x10000000)),
-            ("sethostname", can_call("sethostname", b"x", 1)), ("reboot", can_call("reboot", 0)),
-        ) if done],
-        "core": list(resource.getrlimit(resource.RLIMIT_CORE)),
-        "files": list(resource.getrlimit(resource.RLIMIT_NOFILE)),
-        "memory": first_line(memory + "limit_in_bytes", cpu + "memory.max"),
-        "swap": first_line(memory + "memsw.limit_in_bytes", cpu + "memory.swap.max"),
-        "pids": first_line(cpu + "pids/pids.max", cpu + "pids.max"),
-        "quota": first_line(cpu + "cpu/cpu.cfs_quota_us", cpu + "cpu.max"),
-        "space": {folder: space(folder) for folder in ("/work", "/tmp", "/dev/shm", "/scratch") if os.path.isdir(folder) and can_write(folder)},
-        "env": dict(os.environ),
-        "hostname": socket.gethostname(),
-        "devices": sorted(name for name in os.listdir("/dev") if stat.S_ISBLK(os.lstat("/dev/" + name).st_mode)),
-    })
+    return json.dumps(
+        {
+            "ids": [os.getuid(), os.geteuid(), os.getgid(), os.getegid(), *os.getgroups()],
+            "status": {
+                key: status.get(key, "")
+                for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")
+            },
+            "interfaces": [name for _, name in socket.if_nameindex()],
+            "reached": [
+                host
+                for host in ("8.8.8.8", "172.17.0.1", "169.254.169.254", "10.0.2.2")
+                if can_reach(host, 53) or can_reach(host, 22)
+            ],
+            "sockets": sockets,
+            "setuid": setuid,
+            "mounts": [[one[4], one[3], one[5], one[one.index("-") + 1]] for one in mounts],
+            "writable": [
+                one
+                for one in (
+                    "/",
+                    "/etc",
+                    "/usr",
+                    "/bin",
+                    "/dev",
+                    "/sys",
+                    "/proc/sys/kernel",
+                    "/exchange",
+                    "/run",
+                    "/var",
+                )
+                if can_write(one)
+            ],
+            "done": [
+                name
+                for name, done in (
+                    ("mknod", can_mknod()),
+                    ("chroot", can_call("chroot", b"/")),
+                    ("setuid", can_call("setuid", 0)),
+                    ("mount", can_call("mount", b"none", b"/tmp", b"tmpfs", 0, None)),
+                    ("unshare", can_call("unshare", 0x10000000)),
+                    ("sethostname", can_call("sethostname", b"x", 1)),
+                    ("reboot", can_call("reboot", 0)),
+                )
+                if done
+            ],
+            "core": list(resource.getrlimit(resource.RLIMIT_CORE)),
+            "files": list(resource.getrlimit(resource.RLIMIT_NOFILE)),
+            "memory": first_line(memory + "limit_in_bytes", cpu + "memory.max"),
+            "swap": first_line(memory + "memsw.limit_in_bytes", cpu + "memory.swap.max"),
+            "pids": first_line(cpu + "pids/pids.max", cpu + "pids.max"),
+            "quota": first_line(cpu + "cpu/cpu.cfs_quota_us", cpu + "cpu.max"),
+            "space": {
+                folder: space(folder)
+                for folder in ("/work", "/tmp", "/dev/shm", "/scratch")
+                if os.path.isdir(folder) and can_write(folder)
+            },
+            "env": dict(os.environ),
+            "hostname": socket.gethostname(),
+            "devices": sorted(name for name in os.listdir("/dev") if stat.S_ISBLK(os.lstat("/dev/" + name).st_mode)),
+        }
+    )
