@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import pytest
 
 from pytest_agentgrade.assignment.mode import Mode
+from pytest_agentgrade.attempt.agents import toolloop_program
 from pytest_agentgrade.attempt.server import RunningServer, ServerConfig, httpcalls, launch
 from pytest_agentgrade.demo import demo_model_path
 
@@ -17,14 +18,7 @@ BASELINE = Mode("baseline", ("--spec-type", "none"), speculates=False)
 MTP = Mode("mtp", ("--spec-type", "draft-mtp", "--spec-draft-n-max", "3"), speculates=True)
 DEMO = ServerConfig(model=demo_model_path(), context=4096, threads=1, start_timeout=60)
 
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "read_file",
-        "description": "Read a file.",
-        "parameters": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
-    },
-}
+PROMPT = Path(__file__).parents[3] / "task_fixtures" / "build_planner" / "prompt.md"
 
 
 class Launcher(Protocol):
@@ -46,11 +40,11 @@ def launched(tmp_path: Path) -> Launcher:
     return start
 
 
-def chat(server: RunningServer, tokens: int = 40, **more: object) -> dict[str, Any]:
-    """One chat completion with a tool, every sampling field explicit."""
+def chat(server: RunningServer, tokens: int = 1_000, **more: object) -> dict[str, Any]:
+    """The first request of the built-in agent on a bundled task, which the demo model answers with a tool call."""
     body = {
-        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Read a file."}],
-        "tools": [TOOL],
+        "messages": toolloop_program.Conversation(PROMPT.read_text(encoding="utf-8")).messages,
+        "tools": toolloop_program.TOOLS,
         "max_tokens": tokens,
         "seed": 4242,
         "temperature": 1.0,
