@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pytest_agentgrade.attempt.agents.base import AgentEnd, AgentRun
 from pytest_agentgrade.attempt.exchange import Cut, Exchange, completion_tokens, prompt_tokens
 from pytest_agentgrade.attempt.loops import find_call_loop, find_loop
+from pytest_agentgrade.escaping import escape
 
 CONTEXT_SLACK = 64
 """Tokens short of the context at which a server may call it full: a speculating one keeps room for its drafts."""
@@ -57,6 +58,8 @@ class Ending(Enum):
         return member
 
 
+_EXIT_OF_SHELL = 126
+"""From here on an exit code says that the program could not be run, or which signal ended it."""
 _ONCE = frozenset({Ending.TASK_CLOCK, Ending.TURN_LIMIT, Ending.SERVER_DIED})
 """Seen from several sides, but they happen once."""
 
@@ -240,7 +243,7 @@ def _of_calls(exchanges: Sequence[Exchange]) -> Iterator[EndingRecord]:
     loop = find_call_loop([(call.name, call.arguments) for _, call in made])
     if loop is not None:
         last = made[loop.start + loop.length - 1][0]
-        yield _record(Ending.TOOL_CALL_LOOP, last, f"{made[loop.start][1].name!r}: {loop}")
+        yield _record(Ending.TOOL_CALL_LOOP, last, f"'{escape(made[loop.start][1].name, 100)}': {loop}")
 
 
 # ---------------------------------------------------------------------------------------------- from run and tree
@@ -250,7 +253,7 @@ def _of_run(exchanges: Sequence[Exchange], run: AgentRun, limits: AttemptLimits)
     if run.ended is AgentEnd.CLOCK:
         yield EndingRecord(Ending.TASK_CLOCK, run.seconds, f"{limits.task_seconds:g} s")
         return
-    if run.ended is AgentEnd.KILLED or run.exit_code != 0:
+    if run.ended is AgentEnd.KILLED or _failed(exchanges, run):
         yield EndingRecord(Ending.AGENT_CRASHED, run.seconds, _crash(run))
     elif _finished(exchanges, run):
         yield EndingRecord(Ending.FINISHED, run.seconds, "")
@@ -258,13 +261,21 @@ def _of_run(exchanges: Sequence[Exchange], run: AgentRun, limits: AttemptLimits)
         yield EndingRecord(Ending.STOPPED, run.seconds, "")
 
 
+def _failed(exchanges: Sequence[Exchange], run: AgentRun) -> bool:
+    """By its exit code, unless an answer that was no reply came last: many agents exit with 1 then, as they may."""
+    if not run.exit_code:
+        return run.exit_code is None
+    return run.exit_code >= _EXIT_OF_SHELL or not exchanges or exchanges[-1].cut is None
+
+
 def _finished(exchanges: Sequence[Exchange], run: AgentRun) -> bool:
     """As the agent says; else by the sign of all chat agents: a last reply that is text and asks for no tool."""
     if run.finished is not None:
         return run.finished
-    if not exchanges:
+    serving = [exchange for exchange in exchanges if not exchange.auxiliary]
+    if not serving:
         return False
-    last = exchanges[-1]
+    last = serving[-1]
     return last.cut is None and last.finish_reason == "stop" and bool(last.content.strip()) and not last.tool_calls
 
 

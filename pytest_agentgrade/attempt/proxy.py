@@ -197,7 +197,7 @@ class RecordingProxy:
         except (BadRequest, web.HTTPRequestEntityTooLarge) as error:
             flight.failed(Cut.INVALID, str(error))
             return _error_response(getattr(error, "status", 400), "invalid_request_error", flight.parts.error)
-        if (over := self._is_over()) is not None:
+        if (over := self._is_over(flight)) is not None:
             flight.failed(*over)
             return _error_response(404, "attempt_over", flight.parts.error)
         self._sent[flight.auxiliary] += 1
@@ -212,11 +212,14 @@ class RecordingProxy:
             # Looked at for the marks of one agent; this came from something else in its container.
             raise BadRequest(f"this is no request of the agent's: {type(error).__name__}: {error}") from error
 
-    def _is_over(self) -> tuple[Cut, str] | None:
-        if self._over is None and max(self._sent.values()) >= self._policy.max_turns:
-            self._over = (Cut.REFUSED, f"the attempt's {self._policy.max_turns} requests are used up")
+    def _is_over(self, flight: Flight) -> tuple[Cut, str] | None:
+        used_up = (Cut.REFUSED, f"the attempt's {self._policy.max_turns} requests are used up")
+        if self._over is None and self._sent[False] >= self._policy.max_turns:
+            self._over = used_up
         if self._over is None and self._bytes > MAX_REQUEST_BYTES:
             self._over = (Cut.REFUSED, f"the attempt's requests have more than {MAX_REQUEST_BYTES} bytes")
+        if self._over is None and flight.auxiliary and self._sent[True] >= self._policy.max_turns:
+            return used_up
         return self._over
 
     async def _send_on(self, request: web.Request, flight: Flight, data: bytes) -> web.StreamResponse:

@@ -187,6 +187,20 @@ def test_a_crash_says_why() -> None:
     assert record == (Ending.AGENT_CRASHED, 20.0, "exit code 137, a process was killed for memory: MemoryError")
 
 
+@pytest.mark.parametrize("cut", [Cut.UPSTREAM, Cut.REFUSED, Cut.BROKEN])
+def test_an_exit_code_of_1_after_an_answer_that_was_none_is_no_crash(classify: Classify, cut: Cut) -> None:
+    refused = an_exchange(cut=cut, status=404, content="", finish_reason=None)
+    assert Ending.AGENT_CRASHED not in classify(refused, run=a_run(exit_code=1, finished=None))
+    assert Ending.AGENT_CRASHED in classify(refused, run=a_run(exit_code=139, finished=None))
+    assert Ending.AGENT_CRASHED in classify(an_exchange(), run=a_run(exit_code=1, finished=None))
+
+
+def test_a_title_is_no_sign_that_the_task_is_done(classify: Classify) -> None:
+    call, title = an_exchange(tool_calls=(ToolCall("run", "{}"),)), an_exchange(number=2, auxiliary=True)
+    assert classify(call, title, run=a_run(finished=None)) == [Ending.STOPPED]
+    assert classify(call, an_exchange(number=2), run=a_run(finished=None)) == [Ending.FINISHED]
+
+
 def test_a_client_cut_counts_only_when_the_agent_lived_on(classify: Classify) -> None:
     hung_up = an_exchange(cut=Cut.CLIENT)
     assert classify(hung_up) == [Ending.AGENT_HUNG_UP, Ending.STOPPED]

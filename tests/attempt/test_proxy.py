@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -209,6 +209,23 @@ def test_a_body_of_nine_megabytes_is_refused(rig: Callable[..., Any]) -> None:
         status, _ = it.post(b'{"messages": ["' + b"x" * 9_000_000 + b'"]}')
         (exchange,) = it.wait_for(1)
     assert (status, exchange.cut) == (413, Cut.INVALID)
+
+
+def test_auxiliary_requests_are_marked_and_use_up_no_turn(tmp_path: Path) -> None:
+    def is_title(request: Mapping[str, Any]) -> bool:
+        return bool(request["messages"][0]["content"] == "Title?")
+
+    title, socket_path = [{"role": "user", "content": "Title?"}], tmp_path / "proxy.sock"
+    with (
+        ScriptedServer(in_turn(Say("ok"))) as server,
+        RecordingProxy(server.url, socket_path, policy(max_turns=1), tmp_path / "log", is_auxiliary=is_title) as proxy,
+    ):
+        it = Rig(server, proxy, tmp_path)
+        statuses = [it.post(messages=messages)[0] for messages in (title, title, MESSAGES, MESSAGES, title)]
+        assert statuses == [200, 404, 200, 404, 404]
+        marks = [True, True, False, False, True]
+        assert [exchange.auxiliary for exchange in it.wait_for(5)] == marks
+    assert [exchange.auxiliary for exchange in read_log(tmp_path / "log")] == marks
 
 
 def test_after_the_last_turn_every_request_is_404(rig: Callable[..., Any]) -> None:

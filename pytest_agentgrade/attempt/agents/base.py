@@ -106,6 +106,14 @@ class AgentBase:
         return False
 
 
+def message_text(message: Mapping[str, Any]) -> str:
+    """The text of a chat message, whether it is one text or a list of parts."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else ""
+
+
 class AgentEnd(Enum):
     """How a run of an agent ended."""
 

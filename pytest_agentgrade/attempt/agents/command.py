@@ -18,7 +18,7 @@ PLACEHOLDERS: Mapping[str, str] = {
 }
 """What ``{name}`` in the settings stands for."""
 HOME_BYTES = 256 << 20
-_PLACEHOLDER = re.compile(r"\{(\w*)\}")
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{(\w+)\}")
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ def fill(text: str, where: str) -> str:
     """``text`` with its placeholders filled in; ``{{`` and ``}}`` are braces. SettingsError for an unknown one."""
 
     def value(match: re.Match[str]) -> str:
-        name = match[1]
+        if (name := match[1]) is None:
+            return match[0][0]
         if name not in PLACEHOLDERS:
             raise SettingsError(f"{where}: unknown placeholder {{{name}}}", suggest(name, PLACEHOLDERS))
         return PLACEHOLDERS[name]
 
-    parts = (_PLACEHOLDER.sub(value, part.replace("}}", "\0")) for part in text.split("{{"))
-    return "{".join(parts).replace("\0", "}")
+    return _PLACEHOLDER.sub(value, text)

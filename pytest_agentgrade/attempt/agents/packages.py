@@ -29,6 +29,10 @@ RECIPE = 1
 """Raise it whenever the way of building changes: it is part of the images' names."""
 PLACE = "opt/agent"
 """Where an image has the agent, below its root."""
+AGENT_PATH = f"/{PLACE}/bin:/usr/local/bin:/usr/bin"
+"""PATH for an agent in such an image."""
+PYTHON_START = f'import sys; sys.path.insert(0, "/{PLACE}/lib")'
+"""First line of a program that uses packages of the image; a variable would reach the workspace's tests as well."""
 _INSTALL_SECONDS = 1_800.0
 Log = Callable[[str], None]
 
@@ -48,8 +52,8 @@ class AgentPackage:
     registry: Registry
     package: str
     version: str
-    program: str = ""
-    """Path below :data:`PLACE` of a program to link as ``bin/<agent>``; empty: there is none."""
+    programs: tuple[tuple[str, str], ...] = ()
+    """Name in ``bin``, and the program's path below :data:`PLACE`."""
     needs_node: bool = False
     pins: tuple[str, ...] = ()
     """Further requirements, for what the package itself leaves open."""
@@ -57,7 +61,16 @@ class AgentPackage:
     @property
     def tag(self) -> str:
         """Name of its image: made of all that goes into it, the sandbox image it stands on included."""
-        inputs = (RECIPE, _base_tag(), self.registry.value, self.package, self.version, self.program, self.pins)
+        inputs = (
+            RECIPE,
+            _base_tag(),
+            self.registry.value,
+            self.package,
+            self.version,
+            self.programs,
+            self.needs_node,
+            self.pins,
+        )
         digest = hashlib.sha256(repr(inputs).encode()).hexdigest()
         return f"{REPOSITORY}:{self.agent}-{self.version}-{digest[:12]}"
 
@@ -72,9 +85,14 @@ def _base_tag() -> str:
     return image_tag()
 
 
+def _processor() -> str:
+    """As npm packages name it."""
+    return "arm64" if platform.machine() in ("aarch64", "arm64") else "x64"
+
+
 def _opencode_platform() -> str:
     """The package with the binary for this machine's processor."""
-    if platform.machine() in ("aarch64", "arm64"):
+    if _processor() == "arm64":
         return "opencode-linux-arm64"
     try:
         has_avx2 = " avx2 " in Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").replace("\n", " ")
@@ -84,10 +102,20 @@ def _opencode_platform() -> str:
 
 
 def _packages() -> Mapping[str, AgentPackage]:
-    opencode = _opencode_platform()
+    opencode, ripgrep = _opencode_platform(), f"@vscode/ripgrep-linux-{_processor()}"
     listed = (
-        AgentPackage("opencode", Registry.NPM, opencode, "1.18.33", program=f"node_modules/{opencode}/bin/opencode"),
-    )
+        AgentPackage(
+            "opencode", Registry.NPM, opencode, "1.18.33",
+            # It would download ripgrep for its tools glob and grep, and cannot.
+            pins=(f"{ripgrep}@1.18.0",),
+            programs=(
+                ("opencode", f"node_modules/{opencode}/bin/opencode"), ("rg", f"node_modules/{ripgrep}/bin/rg"),
+            ),
+        ),
+        AgentPackage("mini-swe-agent", Registry.PYPI, "mini-swe-agent", "2.4.6"),
+        AgentPackage("aider", Registry.PYPI, "aider-chat", "0.86.2"),
+        AgentPackage("qwen-code", Registry.NPM, "@qwen-code/qwen-code", "0.15.10", needs_node=True),
+    )  # fmt: skip
     return MappingProxyType({package.agent: package for package in listed})
 
 
@@ -118,8 +146,8 @@ def build_agent_image(client: docker.DockerClient, package: AgentPackage, log: L
         log(f"installing {package.package} {package.version} from {package.registry.value}")
         install = {Registry.NPM: _install_npm, Registry.PYPI: _install_pypi}[package.registry]
         install(package, home, Path(folder))
-        if package.program:
-            _link_program(package, home)
+        for name, path in package.programs:
+            _link_program(package, home, name, path)
         needed_libraries(root, _binaries(home))
         log(f"building {package.tag}")
         labels = {"agentgrade.agent": package.agent, "agentgrade.agent-version": package.version}
@@ -132,7 +160,8 @@ def _install_npm(package: AgentPackage, home: Path, folder: Path) -> None:
     if npm is None:
         raise HostError(f"npm is needed to install {package.package}", "install Node.js with npm, or give agent_image")
     flags = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--omit=dev", "--force")
-    _run((npm, "install", *flags, "--prefix", str(home), f"{package.package}@{package.version}"), folder)
+    wanted = (f"{package.package}@{package.version}", *package.pins)
+    _run((npm, "install", *flags, "--prefix", str(home), *wanted), folder)
     if package.needs_node:
         node = shutil.which("node")
         if node is None:
@@ -154,12 +183,12 @@ def _install_pypi(package: AgentPackage, home: Path, folder: Path) -> None:
     _run((sys.executable, "-I", "-c", program, str(target), f"/{PLACE}/lib"), folder)
 
 
-def _link_program(package: AgentPackage, home: Path) -> None:
-    program = home / package.program
+def _link_program(package: AgentPackage, home: Path, name: str, path: str) -> None:
+    program = home / path
     if not program.is_file():
-        raise HostError(f"{package.package} {package.version} has no {package.program}", "please report it")
+        raise HostError(f"{package.package} {package.version} has no {path}", "please report it")
     program.chmod(0o755)
-    (home / "bin" / package.agent).symlink_to(os.path.relpath(program, home / "bin"))
+    (home / "bin" / name).symlink_to(os.path.relpath(program, home / "bin"))
 
 
 def _binaries(home: Path) -> list[Path]:

@@ -1,0 +1,92 @@
+"""How the scripted model says the same things to each real agent: by its tools, or in its text format."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tests.graded import PROJECT
+from tests.scripted_server import LOOP, OVERFLOW, Conversation, Say, Script, references, use
+
+FILES = references(PROJECT / "task_fixtures", PROJECT / "hidden_checks")
+TESTS = "python3 -m unittest discover -s tests -t ."
+
+
+@dataclass(frozen=True)
+class Tongue:
+    """The replies that make an agent do something."""
+
+    run: Callable[[str], Say]
+    """Run a shell command."""
+    write: Callable[[str, str], Say]
+    """Write a file: relative path, content."""
+    done: Say
+    """Say that the task is done."""
+    opening: int = 0
+    """Replies that the agent itself puts before the first one."""
+
+    def step(self, conversation: Conversation) -> int:
+        """Replies given so far."""
+        return conversation.step - self.opening
+
+    def solve(self, last: Sequence[Say] = ()) -> Script:
+        """Look around, write the task's reference, run the tests, then ``last`` or the end."""
+
+        def script(conversation: Conversation) -> Say:
+            writes = [self.write(path, text) for path, text in sorted(FILES(asked(conversation)).items())]
+            steps = [self.run("ls"), *writes, *(last or (self.run(TESTS), self.done))]
+            return steps[min(self.step(conversation), len(steps) - 1)]
+
+        return script
+
+    def then(self, say: Say) -> Script:
+        """Look around, then ``say`` for ever."""
+        return lambda conversation: self.run("ls") if self.step(conversation) == 0 else say
+
+    def scripts(self) -> dict[str, Script]:
+        """By name, what the real agents are put through."""
+        return {
+            "solve": self.solve(),
+            "budget": self.then(Say(reasoning=LOOP * 4_000)),
+            "overflow": self.then(Say(status=400, error=OVERFLOW)),
+            "repeat": self.then(self.run("ls")),
+            "slow": self.solve([Say(reasoning=LOOP * 400, tokens_per_second=10.0)]),
+            "hang": self.then(Say(content="never", prompt_seconds=10_000.0)),
+            "error_500": self.then(
+                Say(status=500, error={"code": 500, "message": "no memory", "type": "server_error"})
+            ),
+        }
+
+
+def asked(conversation: Conversation) -> str:
+    """All that was said to the model: agents put the task in different places."""
+    texts: list[str] = []
+    for message in conversation.body["messages"]:
+        content = message.get("content") or ""
+        texts += [content] if isinstance(content, str) else [part.get("text", "") for part in content]
+    return "\n".join(texts)
+
+
+def _here_document(path: str, text: str) -> str:
+    return f"cat > {shlex.quote(path)} <<'THE_END'\n{text}THE_END"
+
+
+TONGUES = {
+    "opencode": Tongue(
+        run=lambda command: use("bash", command=command, description="run it"),
+        write=lambda path, text: use("write", filePath=f"/work/{path}", content=text),
+        done=Say(content="The task is done."),
+    ),
+    "qwen-code": Tongue(
+        run=lambda command: use("run_shell_command", command=command, is_background=False, description="run it"),
+        write=lambda path, text: use("write_file", file_path=f"/work/{path}", content=text),
+        done=Say(content="The task is done."),
+        opening=1,
+    ),
+    "mini-swe-agent": Tongue(
+        run=lambda command: use("bash", command=command),
+        write=lambda path, text: use("bash", command=_here_document(path, text)),
+        done=use("bash", command="echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"),
+    ),
+}
