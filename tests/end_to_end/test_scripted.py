@@ -106,3 +106,12 @@ def test_junit_says_how_each_attempt_ended(graded: Graded) -> None:
 
 def test_nothing_but_records_is_left_in_the_folder(graded: Graded) -> None:
     assert {path.name for path in Path(graded.folder).iterdir()} == {"agentgrade.toml", "agentgrade-runs", "junit.xml"}
+
+
+def test_the_summary_ends_with_a_verdict_on_each_mode_against_the_first(graded: Graded) -> None:
+    """Servers reached by URL do not tell their model: such pairs count, and are said to be unproven."""
+    _, found, verdict = graded.output.partition("idle against solve:\n")
+    assert found and verdict.startswith("No evidence that idle or solve delivers more working patches")
+    assert "One pair cannot show any difference" in verdict.splitlines()[1]
+    assert verdict.splitlines()[2] == "Pairs: 0 proven, 0 invalid, 1 unproven."
+    assert "model file" in verdict.splitlines()[3]
