@@ -26,14 +26,15 @@ def summary_lines(run: RunRecord, records: Sequence[AttemptRecord], *, markdown:
     """The whole summary as lines of plain text, or of Markdown."""
     table = markdown_table if markdown else text_table
     summaries = summarise(records)
-    lines = [_scope(run), "", *table(_DELIVERY_HEAD, [_delivery(one, summaries) for one in summaries])]
-    lines += ["", *table(_STOP_HEAD, [_stops(one, summaries) for one in summaries])]
+    figures = [*table(_DELIVERY_HEAD, [_delivery(one, summaries) for one in summaries])]
+    figures += ["", *table(_STOP_HEAD, [_stops(one, summaries) for one in summaries])]
     if has_speed(summaries):
-        lines += ["", *table(SPEED_HEAD, [speed_row(_name(one, summaries), one) for one in summaries])]
-    lines += ["", *_notes(run, records, summaries), ""]
-    for matrix in matrices(records):
-        lines += [*_matrix_lines(matrix, markdown), ""]
-    return lines
+        figures += ["", *table(SPEED_HEAD, [speed_row(_name(one, summaries), one) for one in summaries])]
+    figures += ["", *_notes(run, records, summaries), ""]
+    checks = [line for matrix in matrices(records) for line in (*_matrix_lines(matrix, markdown), "")]
+    # In a terminal the end is what one sees first, in a document the beginning.
+    parts = (figures, checks) if markdown else (checks, figures)
+    return [_scope(run), "", *parts[0], *parts[1]]
 
 
 _DELIVERY_HEAD = (

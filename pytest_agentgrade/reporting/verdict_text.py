@@ -41,11 +41,13 @@ def _reach(c: Comparison) -> str:
         cannot = f"{_number(c.pairs)} cannot show a difference under {100 * power.detectable:.0f} points"
     would = []
     if power.pairs_for_observed is not None and power.pairs_for_observed > c.pairs:
-        would.append(f"about {power.pairs_for_observed:,} would show the observed one if it is the true one")
+        would.append(f"about {power.pairs_for_observed:,} pairs would show the observed one if it is the true one")
     if power.pairs_for_named is None:
         would.append(f"one of {100 * power.named_difference:.0f} points is out of reach")
     elif power.pairs_for_named > c.pairs:
-        would.append(f"about {power.pairs_for_named:,} one of {100 * power.named_difference:.0f} points")
+        would.append(
+            f"about {power.pairs_for_named:,} pairs would show one of {100 * power.named_difference:.0f} points"
+        )
     return f"{cannot}{'; ' if would else ''}{', '.join(would)} (chance 80 %, level 5 %)."
 
 

@@ -13,7 +13,7 @@ def test_the_study_in_plain_sentences() -> None:
     assert finding.startswith("No evidence that on or off delivers more working patches: on 2 of 8, off 3 of 8")
     assert "exact McNemar p = 1.00" in finding
     assert reach.startswith(
-        "Eight pairs cannot show a difference under 80 points; about 62 would show the observed one"
+        "Eight pairs cannot show a difference under 80 points; about 62 pairs would show the observed one"
     )
     assert "these pairs do not tell which delivers more per hour" in per_hour
     assert "run 2.00 times as fast with on (78.8 against 39.4 tok/s), all responses 1.56 times" in kinds
@@ -47,7 +47,7 @@ def test_speed_alone_is_called_speed() -> None:
 def test_five_pairs_cannot_show_anything() -> None:
     lines = verdict_lines(compared(pairs_of(second_only=5), invalid_pairs=1))
     assert lines[1].startswith(
-        "Five pairs cannot show any difference, however large; about 6 would show the observed one"
+        "Five pairs cannot show any difference, however large; about 6 pairs would show the observed one"
     )
     assert "Left out: one invalid pair, not equal but for the mode." in lines
     assert "Tasks have different numbers of pairs and weigh accordingly." in lines
