@@ -1,0 +1,105 @@
+"""What an agent's commands leave in the workspace: it is read, or refused: no host fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import docker
+import pytest
+
+from pytest_agentgrade.attempt.snapshot import take
+from pytest_agentgrade.errors import SubmissionRefused
+from pytest_agentgrade.sandbox.container import MEGABYTE, Container, ContainerSpec
+from pytest_agentgrade.sandbox.image import Image
+from pytest_agentgrade.sandbox.owner import Owner
+from pytest_agentgrade.sandbox.volume import WorkspaceVolume
+from pytest_agentgrade.submission.tree import Submission
+
+
+@pytest.fixture
+def volume(client: docker.DockerClient, image: Image) -> Iterator[WorkspaceVolume]:
+    with WorkspaceVolume(client, image.id, Owner.current(), "left-behind", size=64 * MEGABYTE, inodes=20_000) as volume:
+        yield volume
+
+
+def left(client: docker.DockerClient, image: Image, volume: WorkspaceVolume, script: str) -> Submission:
+    """The submission after a Python program has had its way in the workspace."""
+    spec = ContainerSpec(
+        image.id, ("python3", "-c", f"import os, sys\n{script}"), "agent", volumes=(volume.mount(),), workdir="/work",
+        memory_bytes=256 * MEGABYTE,
+    )  # fmt: skip
+    with Container.start(client, spec, Owner.current(), "left-behind") as container:
+        while container.receive(60):
+            pass
+        container.wait(20)
+        assert container.end().exit_code == 0, container.stderr
+    return take(volume)
+
+
+_NEST = "for _ in range(%d): os.mkdir('d'); os.chdir('d')\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        (_NEST % 8_000 + "open('x', 'w').close()", "longer than 240 bytes"),
+        (_NEST % 8_000 + "os.mkfifo('x')", "is a fifo"),
+        ("for n in range(9_000): open(f'{n}.py', 'w').close()", "more than 5000 files"),
+        ("for n in range(9_000): os.symlink('/', f'{n}')", "is a symbolic link"),
+        ("os.truncate(os.open('x', os.O_CREAT | os.O_RDWR), 2**62)", "bytes"),
+        (
+            "for n in range(50): os.truncate(os.open(f'{n}', os.O_CREAT | os.O_RDWR), 4 << 20)",
+            "more than 33554432 bytes",
+        ),
+        ("open(b'\\xff\\xfe', 'w').close()", "do not print"),
+        ("open('\\n=== 10 passed ===', 'w').close()", r"\\x0a=== 10 passed ==="),
+        ("os.mkdir('sub'); open('sub/.git', 'w').write('gitdir: /')", "'sub/.git' is named like git's own folder"),
+        ("os.makedirs('.Git/hooks'); open('.Git/hooks/pre-commit', 'w').close()", "'.Git' is named like git"),
+        ("open('x', 'w').close()\nfor n in range(300): os.link('x', f'l{n}')", "is a hard link"),
+    ],
+)  # fmt: skip
+def test_it_is_refused_and_named(
+    client: docker.DockerClient, image: Image, volume: WorkspaceVolume, script: str, why: str
+) -> None:
+    with pytest.raises(SubmissionRefused, match=why) as caught:
+        left(client, image, volume, script)
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("script", "paths"),
+    [
+        ("os.symlink('/etc', '.git'); open('a', 'w').close()", {"a"}),
+        ("os.mkfifo('.git'); open('a', 'w').close()", {"a"}),
+        (
+            "os.makedirs('.git/hooks')\nfor n in range(15_000): open(f'.git/hooks/{n}', 'w').close()\n"
+            "os.symlink('/', '.git/x'); os.mkfifo('.git/p'); open('a', 'w').close()",
+            {"a"},
+        ),
+        (
+            "os.makedirs('a/b'); open('a/b/c', 'w').close()\nfor p in ('a/b/c', 'a/b', 'a', '.'): os.chmod(p, 0)",
+            {"a/b/c"},
+        ),
+        (
+            "for n in ('-rf', '--checkpoint=1', '--checkpoint-action=exec=sh x', '-T', '--exclude=*', '@a'):\n"
+            "    open(n, 'w').close()\nfor n in ('*', '$(id)'): open(n, 'w').close()",
+            {"-rf", "--checkpoint=1", "--checkpoint-action=exec=sh x", "-T", "--exclude=*", "@a", "*", "$(id)"},
+        ),
+        (
+            "open('.gitattributes', 'w').write('* filter=x'); open('.gitmodules', 'w').write('[submodule \"x\"]')",
+            {".gitattributes", ".gitmodules"},
+        ),
+        (
+            "try:\n    with open('x.pyc', 'wb') as f:\n        while True: f.write(bytes(1 << 20))\n"
+            "except OSError: pass\n"
+            "os.truncate('x.pyc', 1 << 20); open('a', 'w').close()",
+            {"a"},
+        ),
+        ("import shutil\nshutil.rmtree('.', ignore_errors=True)", set()),
+        ("os.makedirs('a.py/b'); os.makedirs('empty')", set()),
+    ],
+)  # fmt: skip
+def test_it_is_read_as_it_is(
+    client: docker.DockerClient, image: Image, volume: WorkspaceVolume, script: str, paths: set[str]
+) -> None:
+    assert set(left(client, image, volume, script).tree) == paths
