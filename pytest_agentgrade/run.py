@@ -82,12 +82,12 @@ class RunSetup:
 
 
 def prepare(
-    resolved: Resolved, rootdir: Path, mode_names: Sequence[str], patches: str | None, agent: Agent | None = None
+    resolved: Resolved, rootdir: Path, mode_names: Sequence[str], patches: Path | None, agent: Agent | None = None
 ) -> RunSetup:
     """Load tasks and modes and make the plan; every mistake of the user ends here, as a SettingsError."""
     settings = resolved.settings
     if patches is not None:
-        return _prepare_patches(resolved, rootdir, mode_names, PatchSet(rootdir / Path(patches).expanduser()))
+        return _prepare_patches(resolved, rootdir, mode_names, PatchSet(patches))
     modes = settings.pick_modes(mode_names)
     tasks = load_tasks(settings, rootdir)
     _check_servers(settings, modes)
@@ -97,10 +97,9 @@ def prepare(
 
 def _prepare_patches(resolved: Resolved, rootdir: Path, mode_names: Sequence[str], patches: PatchSet) -> RunSetup:
     settings = resolved.settings
-    known = settings.all_modes()
-    modes = tuple(known.get(name) or Mode(name) for name in mode_names)
+    modes = settings.pick_modes(mode_names, new=Mode)
     wanted = settings.tasks if settings.tasks is not None else task_names(folders(settings, rootdir)[0])
-    plan = _plan(settings, sorted(wanted), [mode.name for mode in modes])
+    plan = _plan(settings, sorted(set(wanted)), [mode.name for mode in modes])
     keys = tuple(k for k in plan.keys if patches.find(k.task, k.mode, k.seed, k.repeat) is not None)
     tasks = load_tasks(settings, rootdir, wanted)
     found = {key.task for key in keys}
@@ -175,7 +174,8 @@ class Run:
         return self._done[key]
 
     def _ensure(self, key: AttemptKey, narrate: Narrator) -> None:
-        from pytest_agentgrade import pipeline
+        from pytest_agentgrade.patch_intake import take_patch
+        from pytest_agentgrade.pipeline import Attempt
 
         attempt = self.store.attempt(key)
         record = attempt.record()
@@ -188,11 +188,11 @@ class Run:
         if self.setup.patches is not None:
             patch = self.setup.patches.find(key.task, key.mode, key.seed, key.repeat)
             assert patch is not None, "the plan has attempts with a patch only"
-            pipeline.take_patch(task, patch, attempt)
+            take_patch(task, patch, attempt)
         else:
             agent = self.setup.agent
             assert agent is not None, "a run without patches has an agent"
-            pipeline.run_attempt(key, task, mode, agent, self.setup.settings, self.machine, attempt, narrate)
+            Attempt(key, task, mode, agent, self.setup.settings, self.machine, attempt, narrate).run()
 
     @contextmanager
     def open_candidate(self, key: AttemptKey, check: str) -> Generator[Candidate | RefusedCandidate, None, None]:

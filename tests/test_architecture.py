@@ -16,7 +16,7 @@ PACKAGE = Path(pytest_agentgrade.__file__).parent
 PYTEST_SIDE = {"plugin", "options", "hookspecs", "collect"}
 FORBIDDEN = {
     "assignment": {"attempt", "grading", "records", "analysis", "reporting", "sandbox"},
-    "attempt": {"grading", "analysis", "reporting", "pipeline", "run", "plugin"},
+    "attempt": {"grading", "analysis", "reporting", "pipeline", "storing", "run", "plugin"},
     "sandbox": {"attempt", "grading", "assignment", "records", "analysis", "reporting"},
     "submission": {"attempt", "grading", "sandbox", "records", "analysis", "reporting"},
     "grading": {"attempt", "records", "analysis", "reporting", "pipeline", "run"},
