@@ -67,7 +67,7 @@ class GradingSession:
         _refuse_weak_asserts(config)
         preset = options.chosen_preset(config)
         resolved = options.resolve_options(config)
-        patches = config.getoption("agent_patches")
+        patches = options.patches_folder(config)
         agent = _make_agent(config, resolved.settings) if patches is None else None
         setup = prepare(resolved, Path(config.rootpath), options.mode_names(config), patches, agent)
         _refuse_split_servers(config, setup)
@@ -117,7 +117,7 @@ class GradingSession:
 
     def begin(self, config: pytest.Config) -> None:
         """Create or find the run's folder; workers are told by the controller."""
-        if config.option.collectonly:
+        if options.only_looks(config):
             return
         worker = getattr(config, "workerinput", None)
         self._controller = worker is None
@@ -172,7 +172,7 @@ class GradingSession:
         if self.run is None:
             return
         self.run.close()
-        if not self._controller or session.config.option.collectonly:
+        if not self._controller:
             return
         records = list(self.run.store.records())
         session.config.hook.pytest_agentgrade_run_finished(run=self.run.store.run(), records=records)
@@ -226,8 +226,8 @@ def _make_agent(config: pytest.Config, settings: Settings) -> Agent:
 def _refuse_weak_asserts(config: pytest.Config) -> None:
     if sys.flags.optimize:
         raise SettingsError("Python runs with -O (PYTHONOPTIMIZE): asserts do nothing", "unset PYTHONOPTIMIZE")
-    if config.getoption("assertmode") == "plain":
-        raise SettingsError("--assert=plain hides what a check compared", "leave it out")
+    if config.getoption("assertmode", "plain") == "plain":
+        raise SettingsError("--assert=plain (or -p no:assertion) hides what a check compared", "leave it out")
     if getattr(config.option, "reruns", None):
         raise SettingsError("--reruns gives a second draw, which is a second chance", "use --agent-repeat")
 
@@ -252,9 +252,9 @@ def _point_at_checks(config: pytest.Config, setup: RunSetup) -> None:
 
 def _calm_report(config: pytest.Config) -> None:
     """Failed checks are what is measured, and the summary's matrix shows them: nothing else does, unless asked for."""
-    if config.option.tbstyle == "auto":
+    if getattr(config.option, "tbstyle", None) == "auto":
         config.option.tbstyle = "no"
-    if config.option.reportchars == _DEFAULT_REPORT:
+    if getattr(config.option, "reportchars", None) == _DEFAULT_REPORT:
         config.option.reportchars = ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,6 +28,11 @@ def _integers(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
 
 
+def _path(text: str) -> str:
+    """As with pytest's own options, from where one stands."""
+    return str(Path(text).expanduser().absolute())
+
+
 def _names(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
@@ -44,8 +50,8 @@ _OPTIONS = (
     _Option("--agent-thinking", "thinking", str, "EFFORT", "reasoning effort sent to the model: low, medium or high"),
     _Option("--agent-order", "order", str, "ORDER", "balanced (default) or blocked"),
     _Option("--agent-server-restart", "server_restart", str, "WHEN", "attempt (default) or mode"),
-    _Option("--agent-run-dir", "run_dir", str, "DIR", "folder of this run's records; an existing run is resumed"),
-    _Option("--agent-draws", "draws", str, "FILE", "key of the checks' inputs: runs that share it can be paired"),
+    _Option("--agent-run-dir", "run_dir", _path, "DIR", "folder of this run's records; an existing run is resumed"),
+    _Option("--agent-draws", "draws", _path, "FILE", "key of the checks' inputs: runs that share it can be paired"),
     _Option("--agent-exit", "exit", str, "POLICY", "pytest (default), or measure: 0 when all attempts were graded"),
     _Option("--agent-runtime", "runtime", str, "NAME", "container runtime, for example runsc"),
     _Option("--agent-image", "image", str, "IMAGE", "sandbox image in place of the one built here"),
@@ -65,7 +71,18 @@ def add_options(parser: pytest.Parser) -> None:
 
 def is_active(config: pytest.Config) -> bool:
     """Whether this pytest run grades anything."""
-    return any(config.getoption(name) is not None for name in ("agent_mode", "agent_patches", "agent_preset"))
+    return asks_for_grading(config.option)
+
+
+def asks_for_grading(given: Namespace) -> bool:
+    """The same of options that pytest has only begun to read."""
+    return any(getattr(given, name) is not None for name in ("agent_mode", "agent_patches", "agent_preset"))
+
+
+def only_looks(config: pytest.Config) -> bool:
+    """Whether pytest shows something and runs no test: then no run is begun."""
+    names = ("collectonly", "showfixtures", "show_fixtures_per_test", "cacheshow", "setupplan")
+    return any(getattr(config.option, name, False) for name in names)
 
 
 def mode_names(config: pytest.Config) -> list[str]:
@@ -83,6 +100,12 @@ def chosen_preset(config: pytest.Config) -> Preset | None:
 
     name = config.getoption("agent_preset")
     return None if name is None else find_preset(name)
+
+
+def patches_folder(config: pytest.Config) -> Path | None:
+    """The folder of ``--agent-patches``."""
+    given = config.getoption("agent_patches")
+    return None if given is None else Path(_path(given))
 
 
 def resolve_options(config: pytest.Config) -> Resolved:

@@ -29,8 +29,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    given = early_config.known_args_namespace
-    if given.agent_mode is None and given.agent_patches is None:
+    if not options.asks_for_grading(early_config.known_args_namespace):
         return
     from pytest_agentgrade.whereabouts import refuse_inside
 

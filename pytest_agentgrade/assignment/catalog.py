@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -19,7 +20,7 @@ def folders(settings: Settings, rootdir: Path) -> tuple[Path, Path]:
     if settings.tasks_dir or settings.checks_dir:
         if not (settings.tasks_dir and settings.checks_dir):
             raise SettingsError("only one of tasks_dir and checks_dir is set", "set both")
-        chosen = rootdir / settings.tasks_dir, rootdir / settings.checks_dir
+        chosen = _folder(rootdir, settings.tasks_dir), _folder(rootdir, settings.checks_dir)
         for folder in chosen:
             if not folder.is_dir():
                 raise SettingsError(f"{folder} is not a folder", "correct tasks_dir and checks_dir")
@@ -28,6 +29,11 @@ def folders(settings: Settings, rootdir: Path) -> tuple[Path, Path]:
         if (base / _TASKS).is_dir() and (base / _CHECKS).is_dir():
             return base / _TASKS, base / _CHECKS
     raise SettingsError("no task_fixtures/ and hidden_checks/ found", "reinstall pytest-agentgrade")
+
+
+def _folder(rootdir: Path, path: str) -> Path:
+    """Written as pytest writes paths: it finds the checks by comparing them."""
+    return Path(os.path.abspath(rootdir / Path(path).expanduser()))  # noqa: PTH100 - resolve() follows links
 
 
 def task_names(tasks_folder: Path) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -33,7 +33,7 @@ def _one_or_many(value: object) -> object:
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class Sampling(_Model):
@@ -73,7 +73,7 @@ class Settings(_Model):
     """How long a server may take until it is ready."""
     server_restart: Literal["attempt", "mode"] = "attempt"
     """Launch the server anew for every attempt, or keep it while consecutive attempts share the mode."""
-    device: str = Field("0", pattern=r"[A-Za-z0-9_.-]+")
+    device: str = Field("0", pattern=r"^[A-Za-z0-9_.-]+$")
     """Name of the device the server runs on: servers of one device run one at a time."""
     seeds: list[Seed] = Field(default_factory=lambda: [4242, 8675309], min_length=1)
     repeats: int = Field(1, ge=1, le=1000)
@@ -85,7 +85,7 @@ class Settings(_Model):
     """The task clock."""
     turns: int = Field(100, ge=1)
     """Requests an agent may make in one attempt."""
-    agent: str = Field("toolloop", pattern=r"[A-Za-z0-9_.-]+")
+    agent: str = Field("toolloop", pattern=r"^[A-Za-z0-9_.-]+$")
     """Which agent edits the workspace: a built-in one, or one that a plugin brings."""
     agent_command: list[str] = Field(default_factory=list)
     """Program and arguments of the agent ``command``."""
@@ -122,11 +122,13 @@ class Settings(_Model):
         tables = {name: ModeSettings.model_validate(table) for name, table in BUILT_IN_MODES.items()} | self.modes
         return {name: _mode(name, table) for name, table in tables.items()}
 
-    def pick_modes(self, names: Iterable[str]) -> tuple[Mode, ...]:
-        """The named modes in that order. SettingsError for an unknown, empty or repeated name."""
+    def pick_modes(self, names: Iterable[str], new: Callable[[str], Mode] | None = None) -> tuple[Mode, ...]:
+        """The named modes in that order, unknown ones from ``new``. SettingsError for an unknown or repeated name."""
         known, picked = self.all_modes(), list(names)
         for name in picked:
-            if name not in known:
+            if name not in known and new is not None:
+                known[name] = new(name)
+            elif name not in known:
                 raise SettingsError(f"unknown mode {name!r}", suggest(name, known))
         if not picked or len(set(picked)) != len(picked):
             raise SettingsError(f"--agent-mode={','.join(picked)} names no mode, or one twice", "name each mode once")
@@ -171,16 +173,19 @@ def resolve(layers: Iterable[Layer]) -> Resolved:
 
 
 def read_file_layer(folder: Path) -> Layer:
-    """``agentgrade.toml`` of ``folder``, else ``[tool.agentgrade]`` of its pyproject.toml, else nothing."""
+    """``agentgrade.toml`` of ``folder``, else ``[tool.agentgrade]`` of its pyproject.toml, else nothing.
+
+    A relative ``model`` or ``server`` in the file is meant from ``folder``, wherever pytest is started.
+    """
     own = folder / SETTINGS_FILE
     if own.is_file():
-        return Layer(SETTINGS_FILE, _read_toml(own))
+        return Layer(SETTINGS_FILE, _anchored(_read_toml(own), folder))
     project = folder / "pyproject.toml"
     if project.is_file():
         table = _read_toml(project).get("tool", {}).get("agentgrade", {})
         if not isinstance(table, dict):
             raise SettingsError(f"{project}: tool.agentgrade is {table!r}", "make it a table: [tool.agentgrade]")
-        return Layer("pyproject.toml", table)
+        return Layer("pyproject.toml", _anchored(table, folder))
     return Layer(SETTINGS_FILE, {})
 
 
@@ -189,6 +194,23 @@ def suggest(word: str, known: Iterable[str]) -> str:
     names = sorted(known)
     near = difflib.get_close_matches(word, names, 1)
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
+
+
+def _anchored(table: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The table, of a mode as well, with its relative paths made absolute; values of a wrong type stay as they are."""
+    found = dict(table)
+    model, server, modes = found.get("model"), found.get("server"), found.get("modes")
+    if isinstance(model, str) and model != DEMO_MODEL:
+        found["model"] = _from(folder, model)
+    if isinstance(server, str) and "/" in server and "://" not in server:
+        found["server"] = _from(folder, server)
+    if isinstance(modes, dict):
+        found["modes"] = {name: _anchored(one, folder) if isinstance(one, dict) else one for name, one in modes.items()}
+    return found
+
+
+def _from(folder: Path, path: str) -> str:
+    return path if path.startswith("~") else str(folder / path)
 
 
 def _mode(name: str, table: ModeSettings) -> Mode:

@@ -46,6 +46,9 @@ def test_own_file_comes_before_pyproject(tmp_path: Path) -> None:
         ({"sampling": {"top_q": 1.0}}, r"t: unknown key 'sampling.top_q' - did you mean 'top_p'\?"),
         ({"sampling": {"temperature": float("nan")}}, r"t: sampling.temperature = nan cannot be used"),
         ({"modes": {"x": {"server_arg": []}}}, r"t: unknown key 'modes.x.server_arg' - did you mean 'server_args'\?"),
+        ({"task_seconds": float("inf")}, r"t: task_seconds = inf cannot be used"),
+        ({"device": "../0"}, r"t: device = '../0' cannot be used"),
+        ({"agent": "a b"}, r"t: agent = 'a b' cannot be used"),
         ({"modes": {"No Good": {}}}, r"mode name 'No Good' is not made of"),
     ],
 )
@@ -83,3 +86,21 @@ def test_own_modes_stand_beside_the_built_in_ones_or_replace_them() -> None:
 def test_modes_are_picked_by_name(names: list[str], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         Settings.model_validate({}).pick_modes(names)
+
+
+def test_relative_paths_in_a_file_are_meant_from_the_file(tmp_path: Path) -> None:
+    (tmp_path / "agentgrade.toml").write_text(
+        'model = "a b.gguf"\nserver = "bin/llama-server"\n'
+        '[modes.x]\nmodel = "~/x.gguf"\nserver = "http://127.0.0.1:1"\n'
+        '[modes.y]\nmodel = "ü.gguf"\nserver = "llama-server"'
+    )
+    settings = resolve([read_file_layer(tmp_path)]).settings
+    assert (settings.model, settings.server) == (str(tmp_path / "a b.gguf"), str(tmp_path / "bin/llama-server"))
+    assert (settings.modes["x"].model, settings.modes["x"].server) == ("~/x.gguf", "http://127.0.0.1:1")
+    assert (settings.modes["y"].model, settings.modes["y"].server) == (str(tmp_path / "ü.gguf"), "llama-server")
+
+
+def test_a_file_with_values_of_a_wrong_type_is_the_users_error(tmp_path: Path) -> None:
+    (tmp_path / "agentgrade.toml").write_text("model = 5\nmodes = [1]\n")
+    with pytest.raises(SettingsError, match=r"agentgrade\.toml: model = 5 cannot be used"):
+        resolve([read_file_layer(tmp_path)])

@@ -1,0 +1,84 @@
+"""Calls that nobody recommends: each ends in one line, or does what pytest does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.graded import PROJECT, QUIET_PLUGINS, run_pytest, write_settings
+
+PATCH = "diff --git a/expiring_cache/zz.py b/expiring_cache/zz.py\nnew file mode 100644\n--- /dev/null\n" + (
+    "+++ b/expiring_cache/zz.py\n@@ -0,0 +1 @@\n+x = 1\n"
+)
+COLLECT = ("--agent-patches=patches", "--collect-only", "-q", *QUIET_PLUGINS)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "patches").mkdir()
+    (tmp_path / "patches" / "expiring_cache.patch").write_text(PATCH)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("--agent-mode=", "names no mode"),
+        ("--agent-mode=a,a", "or one twice"),
+        ("--agent-mode=a/b", "mode name 'a/b'"),
+        ("--agent-task-seconds=inf", "task_seconds = inf cannot be used"),
+        ("--agent-seed=1,,2", "--agent-seed=1,,2 cannot be read"),
+        ("--assert=plain", "hides what a check compared"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_one_line(folder: Path, argument: str, message: str) -> None:
+    done = run_pytest(folder, *COLLECT, argument)
+    assert done.code == 4 and message in done.output and "Traceback" not in done.output, done.output
+
+
+def test_asserts_must_be_rewritten(folder: Path) -> None:
+    done = run_pytest(folder, *COLLECT, "-p", "no:assertion")
+    assert done.code == 4 and "hides what a check compared" in done.output
+
+
+def test_a_task_named_twice_runs_once(folder: Path) -> None:
+    done = run_pytest(folder, *COLLECT, "--agent-task=expiring_cache,expiring_cache", "--agent-seed=1")
+    assert "14 tests collected" in done.output
+
+
+def test_it_works_without_a_terminal(folder: Path) -> None:
+    done = run_pytest(folder, "--agent-patches=patches", "--collect-only", "-p", "no:terminal")
+    assert done.code == 0 and not done.output, done.output
+
+
+@pytest.mark.parametrize("looking", ["--fixtures", "--fixtures-per-test", "--cache-show", "--setup-plan", "--co"])
+def test_who_only_looks_begins_no_run(folder: Path, looking: str) -> None:
+    done = run_pytest(folder, "--agent-patches=patches", "-k", "nothing_else_waits", looking, "-p", "no:randomly")
+    assert done.code == 0, done.output
+    assert not (folder / "agentgrade-runs").exists() and "working patches" not in done.output
+
+
+def test_tasks_elsewhere_are_found_however_their_place_is_written(tmp_path: Path) -> None:
+    (tmp_path / "stand").mkdir()
+    (tmp_path / "link").symlink_to(PROJECT)
+    write_settings(tmp_path / "stand", 'tasks_dir = "../link/task_fixtures"\nchecks_dir = "../link/hidden_checks"\n')
+    done = run_pytest(
+        tmp_path / "stand", "--agent-mode=mtp", "--agent-task=csv_ledger", "--co", "-q", "-k", "plain_rows",
+        *QUIET_PLUGINS,
+    )  # fmt: skip
+    assert "hidden_checks/csv_ledger/test_csv_ledger.py::test_plain_rows" in done.output, done.output
+
+
+def test_paths_on_the_command_line_are_meant_from_where_one_stands(folder: Path) -> None:
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "sub" / "mine").mkdir(parents=True)
+    (folder / "sub" / "mine" / "expiring_cache.patch").write_text(PATCH)
+    done = run_pytest(folder / "sub", "--agent-patches=mine", "--co", "-q", "--agent-seed=1", *QUIET_PLUGINS)
+    assert "14 tests collected" in done.output, done.output
+
+
+def test_a_preset_does_not_run_among_a_candidates_files() -> None:
+    inside = PROJECT / "task_fixtures" / "csv_ledger" / "workspace"
+    done = run_pytest(inside, "--agent-preset=study-2026-10", "--co", "-q", *QUIET_PLUGINS)
+    assert done.code == 4 and "which holds a candidate's files" in done.output
