@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from pytest_agentgrade.assignment.catalog import load_tasks
 from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.assignment.task import Task
@@ -22,11 +24,19 @@ def regrade(folder: Path, rootdir: Path, log: Callable[[str], None]) -> int:
     not the ones found here.
     """
     store = RunStore(folder)
-    settings = Settings.model_validate(store.run().settings)
+    settings = _settings_of(store)
     names = sorted({key.task for key in store.planned()})
     tasks = {task.name: task for task in load_tasks(settings, rootdir, names)}
     with Machine.open(settings, store.run().run_id) as machine:
         return sum(_regrade(machine, store, store.attempt(key), tasks[key.task], log) for key in store.planned())
+
+
+def _settings_of(store: RunStore) -> Settings:
+    try:
+        return Settings.model_validate(store.run().settings)
+    except ValidationError as error:
+        what = f"the settings in {store.folder / 'run.json'} are not of this version: {error.errors()[0]['msg']}"
+        raise SettingsError(what, "judge with the version that wrote it") from error
 
 
 def _regrade(machine: Machine, store: RunStore, attempt: AttemptStore, task: Task, log: Callable[[str], None]) -> int:
@@ -39,12 +49,13 @@ def _regrade(machine: Machine, store: RunStore, attempt: AttemptStore, task: Tas
         remedy = "judge with the version of the task it was made with"
         raise SettingsError(f"task {task.name} has changed since {store.folder} was made", remedy)
     before = {verdict.check: verdict for verdict in record.verdicts}
-    attempt.set_verdicts_aside()
-    changed = 0
-    for check in load_checks(task):
-        verdict = machine.verdict(task, attempt, check, draws[check.name])
-        attempt.write_verdict(verdict)
-        changed += _differs(before.get(check.name), verdict)
+    checks = load_checks(task)
+    if undrawn := sorted({check.name for check in checks} - draws.keys()):
+        what = f"{store.folder} has no inputs for {', '.join(undrawn)}: the checks of {task.name} have changed"
+        raise SettingsError(what, "judge with the checks it was made with")
+    verdicts = [machine.verdict(task, attempt, check, draws[check.name]) for check in checks]
+    attempt.replace_verdicts(verdicts)
+    changed = sum(_differs(before.get(verdict.check), verdict) for verdict in verdicts)
     after = attempt.record()
     log(f"{attempt.key}: {after.passed}/{after.expected_checks}, was {record.passed}/{record.expected_checks}")
     return changed

@@ -78,6 +78,7 @@ class RunSetup:
             draw_key=draw_key,
             host=describe_host(),
             patches=None if self.patches is None else str(self.patches.folder),
+            tasks={task.name: task.fingerprint for task in self.tasks},
         )
 
 

@@ -64,6 +64,8 @@ def _difference(setup: RunSetup, record: RunRecord) -> str:
     there = record.model_dump(mode="json")
     pairs = {name: (wanted[name], there[name]) for name in ("modes", "plan", "patches")}
     names = {*wanted["settings"], *there["settings"]} - _MAY_DIFFER
+    if there["tasks"]:
+        pairs |= {f"task {name}": (digest, there["tasks"].get(name)) for name, digest in wanted["tasks"].items()}
     pairs |= {name: (wanted["settings"].get(name), there["settings"].get(name)) for name in names}
     return "; ".join(f"{name}" for name, (one, other) in sorted(pairs.items()) if one != other)
 

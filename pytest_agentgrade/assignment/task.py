@@ -77,6 +77,15 @@ class Task:
         }  # fmt: skip
         return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of :attr:`digest` and of the module with the checks."""
+        try:
+            checks = self.check_file.read_bytes()
+        except OSError as error:
+            raise TaskAuthorError(f"cannot read {self.check_file}: {error}") from error
+        return hashlib.sha256(self.digest.encode() + checks).hexdigest()
+
 
 def load_task(folder: Path, checks_folder: Path) -> Task:
     """Read ``folder`` (``task.toml``, ``prompt.md``, ``manifest.json``, ``workspace/``) into a :class:`Task`.

@@ -6,13 +6,13 @@ when it came in.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from pytest_agentgrade.records.token_account import DraftSteps, SpeedRecord, TokenAccount
 
-RECORD_SCHEMA = 1
+RECORD_SCHEMA: Final = 1
 
 
 class _Record(BaseModel):
@@ -177,7 +177,6 @@ class VerdictRecord(_Record):
     draw_n: int
     draw_seed: str
     """Hex; Python integers of this size do not fit JSON readers."""
-    judged_digest: str | None = None
 
 
 class FaultRecord(_Record):
@@ -193,7 +192,7 @@ class FaultRecord(_Record):
 class AttemptRecord(_Record):
     """Everything known about an attempt; a phase is None until it is finished."""
 
-    schema_version: int = RECORD_SCHEMA
+    schema_version: Literal[1] = RECORD_SCHEMA
     key: KeyRecord
     workspace: WorkspacePhase | None = None
     server: ServerPhase | None = None
@@ -237,7 +236,7 @@ class DrawRecord(_Record):
 class RunRecord(_Record):
     """What is fixed for a whole run before its first attempt."""
 
-    schema_version: int = RECORD_SCHEMA
+    schema_version: Literal[1] = RECORD_SCHEMA
     run_id: str
     created_at: float
     version: str
@@ -254,3 +253,5 @@ class RunRecord(_Record):
     image: str | None = None
     image_id: str | None = None
     patches: str | None = None
+    tasks: dict[str, str] = Field(default_factory=dict)
+    """Task -> digest of all that is asked and of its checks; empty in records of older versions."""

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
@@ -99,14 +101,18 @@ class AttemptStore:
     def clear(self) -> None:
         """Set a faulty attempt's files aside (never deleted) so that it can run again."""
         if self.folder.exists():
-            count = len(list(self.folder.parent.glob(f"{self.folder.name}.try*"))) + 1
-            self.folder.rename(self.folder.with_name(f"{self.folder.name}.try{count}"))
+            _set_aside(self.folder, f"{self.folder.name}.try")
 
-    def set_verdicts_aside(self) -> None:
-        """Keep the verdicts there are as ``verdicts.1`` (``.2`` ...), and start with none."""
-        folder = self.folder / "verdicts"
+    def replace_verdicts(self, verdicts: Iterable[VerdictRecord]) -> None:
+        """Put these in the place of the verdicts there are, which stay as ``verdicts.1`` (``.2`` ...)."""
+        folder, fresh = self.folder / "verdicts", self.folder / ".verdicts"
+        if fresh.exists():
+            shutil.rmtree(fresh)
+        for verdict in verdicts:
+            _write_model(fresh / f"{_safe(verdict.check)}.json", verdict)
         if folder.exists():
-            folder.rename(self.folder / f"verdicts.{len(list(self.folder.glob('verdicts.*'))) + 1}")
+            _set_aside(folder, "verdicts.")
+        fresh.rename(folder)
 
     def record(self) -> AttemptRecord:
         """Fold all that is on disk into the attempt's record."""
@@ -173,8 +179,17 @@ class _Draws(BaseModel):
 
 def _safe(name: str) -> str:
     if not _SAFE_NAME.fullmatch(name) or name in {".", ".."}:
-        raise ValueError(f"{name!r} cannot name a file")
+        raise HostError(f"{name!r} in {_RUN_FILE} cannot name a file", "the run's record was changed by hand")
     return name
+
+
+def _set_aside(folder: Path, name: str) -> None:
+    """Rename to the first of ``name1``, ``name2`` ... that is free."""
+    places = (folder.with_name(f"{name}{number}") for number in count(1))
+    try:
+        folder.rename(next(place for place in places if not place.exists()))
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
 
 
 def _write_model(path: Path, model: BaseModel) -> None:
@@ -201,10 +216,10 @@ def _cannot_write(path: Path, error: OSError) -> HostError:
 def _read_model(path: Path, model: type[_M]) -> _M | None:
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    except NotADirectoryError:
-        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise HostError(f"cannot read {path}: {error}", "move the file aside") from error
     try:
         return model.model_validate_json(text)
     except ValidationError as error:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -82,11 +83,42 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         store.record()
     with pytest.raises(SettingsError, match="holds no run"):
         RunStore(tmp_path).run()
+    (tmp_path / "run.json").write_bytes(b"\xf7\xff")
+    with pytest.raises(HostError, match=r"cannot read .*run\.json"):
+        RunStore(tmp_path).run()
+
+
+def test_another_schema_is_refused(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "run")
+    store.create(a_run())
+    written = tmp_path / "run" / "run.json"
+    written.write_text(written.read_text().replace('"schema_version": 1', '"schema_version": 2'))
+    with pytest.raises(HostError, match=r"run\.json is no RunRecord of schema 1: schema_version"):
+        store.run()
+
+
+def test_a_set_that_was_removed_by_hand_hinders_nobody(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path / "a", a_key())
+    for number in range(3):
+        store.write_text("which", str(number))
+        store.clear()
+    shutil.rmtree(tmp_path / "a.try1")
+    store.write_text("which", "3")
+    store.clear()
+    assert [(tmp_path / f"a.try{n}" / "which").read_text() for n in (1, 2, 3)] == ["3", "1", "2"]
+
+
+def test_verdicts_are_replaced_all_at_once_and_kept(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path / "a", a_key())
+    for outcome in ("failed", "passed"):
+        store.replace_verdicts([a_verdict(1, outcome), a_verdict(2, outcome)])
+    assert [verdict.outcome for verdict in store.record().verdicts] == ["passed", "passed"]
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["verdicts", "verdicts.1"]
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "..", ""])
 def test_no_name_leads_out_of_the_run(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match="cannot name a file"):
+    with pytest.raises(HostError, match="cannot name a file"):
         RunStore(tmp_path).attempt(a_key(task=name))
 
 
