@@ -46,7 +46,8 @@ def with_endings(phase: model.SubmissionPhase, endings: Endings) -> model.Submis
         model.EndingRecord(ending=record.ending.value, at_seconds=record.at_seconds, detail=record.detail)
         for record in endings.records
     ]
-    head_room = {"tokens_left": endings.tokens_left, "seconds_left": endings.seconds_left}
+    names = ("tokens_left", "seconds_left", "context_left", "turns_left")
+    head_room = {name: getattr(endings, name) for name in names}
     return phase.model_copy(update={"endings": found, **head_room})
 
 
@@ -60,11 +61,11 @@ def store_submission(store: AttemptStore, task: Task, submission: Submission, ph
 
 def journal(store: AttemptStore, fault: AgentGradeError, retried: int = 0) -> None:
     """An attempt leaves a record whatever happened; where even that fails, the first fault is the one to show."""
-    record = model.FaultRecord(
-        fault=fault.fault.value, message=escape(fault.message), hint=fault.hint, phase=_reached(store), retried=retried
-    )
     with suppress(HostError):  # a full disk, most likely: the caller raises the fault that came first
-        store.write(record)
+        reached, message = _reached(store), escape(fault.message)
+        store.write(
+            model.FaultRecord(fault=fault.fault.value, message=message, hint=fault.hint, phase=reached, retried=retried)
+        )
 
 
 def _reached(store: AttemptStore) -> str:

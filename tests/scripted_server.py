@@ -47,14 +47,14 @@ class Say:
     drop_after: int | None = None
     """Close the connection after so many tokens, without an end."""
     error_after: int | None = None
-    """Send an error inside the 200 stream after so many tokens."""
+    """Send an error inside the 200 stream after so many tokens (0: before the first one)."""
     die_after: int | None = None
     """Like ``drop_after``, and nothing listens any more."""
     end_seconds: float = 0.0
     """Silence between the last event and the end of the body."""
     status: int = 200
     error: Mapping[str, Any] | None = None
-    """Body of the reply where ``status`` is not 200."""
+    """Body of the reply where ``status`` is not 200, or the error inside the stream."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,7 @@ OVERFLOW = {
     "code": 400, "message": "the request exceeds the available context size, try increasing it",
     "type": "exceed_context_size_error", "n_prompt_tokens": 40_000, "n_ctx": 32_768,
 }  # fmt: skip
+BATCH_FAILED = {"code": 500, "message": "failed to decode the batch", "type": "server_error"}
 UNPARSED = {
     "code": 500, "type": "server_error",
     "message": "The model produced output that does not match the expected peg-native format",
@@ -137,6 +138,8 @@ SCRIPTS: dict[str, Script] = {
     "error_in_stream": in_turn(use("list_files"), Say(content=LOOP, error_after=5)),
     "error_500": in_turn(Say(status=500, error={"code": 500, "message": "out of memory", "type": "server_error"})),
     "unparsed": in_turn(Say(status=500, error=UNPARSED)),
+    "overflow_in_stream": in_turn(use("list_files"), Say(content=LOOP, error_after=0, error=OVERFLOW)),
+    "unparsed_in_stream": in_turn(Say(content=LOOP, error_after=5, error=UNPARSED)),
     "overflow": in_turn(use("list_files"), Say(status=400, error=OVERFLOW)),
 }
 """Scripts that need no files; ``solve`` and ``slow`` take them."""
@@ -316,6 +319,8 @@ class _Generation:
         handler.end_headers()
         self._write(b": ping\n\n")
         self._event(self._chunk({"role": "assistant", "content": None}))
+        if self._breaks_off():
+            return
         for delta in self._deltas():
             self._event(self._chunk(delta, timings=self.with_timings))
             if self._breaks_off():
@@ -373,7 +378,7 @@ class _Generation:
     def _breaks_off(self) -> bool:
         say = self.say
         if self.tokens == say.error_after:
-            self._event({"error": {"code": 500, "message": "failed to decode the batch", "type": "server_error"}})
+            self._event({"error": say.error or BATCH_FAILED})
             self._write(b"data: [DONE]\n\n")
             self.handler._pause(self.say.end_seconds)
             self.handler.wfile.write(b"0\r\n\r\n")

@@ -50,11 +50,11 @@ class Corpus:
     most: int
 
 
-def ordinary_texts(share: float = 1.0) -> Iterator[Text]:
-    """All texts, or a fixed share of each corpus."""
+def ordinary_texts(share: float = 1.0, seed: int = SEED) -> Iterator[Text]:
+    """All texts, or a share of each corpus; another seed chooses other ones."""
     for corpus in (*_python_corpora(), *_debian_corpora()):
         files = sorted(corpus.files)
-        random.Random(f"{SEED} {corpus.package} {corpus.kind}").shuffle(files)
+        random.Random(f"{seed} {corpus.package} {corpus.kind}").shuffle(files)
         yield from _texts(corpus, files, max(1, round(share * corpus.most)))
 
 

@@ -6,57 +6,15 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import NamedTuple
 
 from pytest_agentgrade.attempt.agents.base import AgentEnd, AgentRun
+from pytest_agentgrade.attempt.ending_kinds import CONTEXT_SLACK, Ending
 from pytest_agentgrade.attempt.exchange import Cut, Exchange, completion_tokens, prompt_tokens
 from pytest_agentgrade.attempt.loops import find_call_loop, find_loop
 from pytest_agentgrade.escaping import escape
 
-CONTEXT_SLACK = 64
-"""Tokens short of the context at which a server may call it full: a speculating one keeps room for its drafts."""
-
-
-class Ending(Enum):
-    """Everything that can happen to an attempt, with its definition. An attempt has one or more of these."""
-
-    RESPONSE_BUDGET_IN_REASONING = "response_budget_in_reasoning", "a response used up its tokens while still reasoning"
-    RESPONSE_BUDGET_IN_CONTENT = "response_budget_in_content", "a response used up its tokens in its visible text"
-    RESPONSE_BUDGET_IN_TOOL_CALL = "response_budget_in_tool_call", "a response used up its tokens inside a tool call"
-    CONTEXT_FULL = "context_full", "prompt and response together filled the context"
-    PROMPT_OVERFLOW = "prompt_overflow", "the server refused a prompt longer than its context"
-    SERVER_LIMIT = "server_limit", "the server cut a response by length, though neither budget nor context was used up"
-    TASK_CLOCK = "task_clock", "the task clock ran out"
-    TURN_LIMIT = "turn_limit", "the agent used up its requests"
-    TOOL_CALL_UNPARSED = "tool_call_unparsed", "the model wrote a tool call that could not be read as one"
-    TOOL_CALL_IN_REASONING = (
-        "tool_call_in_reasoning",
-        "the model wrote a tool call inside its reasoning, where none counts",
-    )
-    EMPTY_REPLY = "empty_reply", "a response ended by itself with neither text nor tool call"
-    STREAM_BROKEN = "stream_broken", "a response broke off, or carried an error, though the server lived on"
-    SERVER_ERROR = "server_error", "the server answered a request with an error"
-    SERVER_DIED = "server_died", "the server was gone before the attempt was over"
-    REASONING_LOOP = "reasoning_loop", "the reasoning of a response went round in circles"
-    TOOL_CALL_LOOP = "tool_call_loop", "the model made the same tool calls over and over"
-    AGENT_HUNG_UP = "agent_hung_up", "the agent broke off a response by itself"
-    FINISHED = "finished", "the model said that the task was done"
-    STOPPED = "stopped", "the agent ended by itself before the model said that the task was done"
-    AGENT_CRASHED = "agent_crashed", "the agent's program failed"
-    NO_PRODUCTION_EDIT = "no_production_edit", "nothing in the workspace was changed"
-    EDITS_OUTSIDE_ONLY = "edits_outside_only", "only files that are not judged were changed, such as tests"
-
-    definition: str
-    """One clause, for reports."""
-
-    def __new__(cls, value: str, definition: str) -> Ending:
-        """A member whose value is its name in records."""
-        member = object.__new__(cls)
-        member._value_ = value
-        member.definition = definition
-        return member
-
+__all__ = ["AttemptLimits", "Ending", "EndingRecord", "Endings", "classify_endings"]
 
 _EXIT_OF_SHELL = 126
 """From here on an exit code says that the program could not be run, or which signal ended it."""
@@ -95,6 +53,10 @@ class Endings:
     """Response budget left over by the longest response; None without a response."""
     seconds_left: float
     """Of the task clock; 0 when it ran out."""
+    context_left: int | None = None
+    """Context left over by the longest prompt and response together; None where its size is not known."""
+    turns_left: int | None = None
+    """Requests that the agent had left."""
 
 
 def classify_endings(
@@ -117,11 +79,15 @@ def classify_endings(
         *_of_run(exchanges, run, limits),
         *_of_tree(run, tuple(changed_production), tuple(changed_other)),
     ]
-    used = [completion_tokens(exchange).tokens for exchange in exchanges if exchange.sent]
+    sent = [exchange for exchange in exchanges if exchange.sent]
+    used = [completion_tokens(exchange).tokens for exchange in sent]
+    whole = [(prompt_tokens(exchange) or 0) + tokens for exchange, tokens in zip(sent, used, strict=True)]
     return Endings(
         records=_first_times(found),
         tokens_left=max(0, limits.response_tokens - max(used)) if used else None,
         seconds_left=max(0.0, limits.task_seconds - run.seconds),
+        context_left=max(0, limits.context - max(whole)) if whole and limits.context is not None else None,
+        turns_left=max(0, limits.max_turns - sum(not exchange.auxiliary for exchange in sent)),
     )
 
 
@@ -167,7 +133,7 @@ def _of_cut(exchange: Exchange, run: AgentRun) -> EndingRecord | None:
         case Cut.REFUSED:
             return _record(Ending.TURN_LIMIT, exchange, exchange.error)
         case Cut.BROKEN:
-            return _record(Ending.STREAM_BROKEN, exchange, exchange.error)
+            return _record(_of_error(exchange) or Ending.STREAM_BROKEN, exchange, exchange.error)
         case Cut.CLIENT if run.ended is AgentEnd.EXITED:  # a killed agent's requests are cut by the kill
             return _record(Ending.AGENT_HUNG_UP, exchange, exchange.error)
         case Cut.UPSTREAM:
@@ -177,13 +143,16 @@ def _of_cut(exchange: Exchange, run: AgentRun) -> EndingRecord | None:
 
 
 def _of_server_error(exchange: Exchange) -> Ending:
-    if exchange.status is None:
-        return Ending.SERVER_DIED
+    return Ending.SERVER_DIED if exchange.status is None else _of_error(exchange) or Ending.SERVER_ERROR
+
+
+def _of_error(exchange: Exchange) -> Ending | None:
+    """What an error of the server means by itself, whether it came with a status or inside a stream."""
     if exchange.error_type == "exceed_context_size_error" or "maximum context length" in exchange.error:
         return Ending.PROMPT_OVERFLOW
     if "does not match the expected" in exchange.error:
         return Ending.TOOL_CALL_UNPARSED
-    return Ending.SERVER_ERROR
+    return None
 
 
 def _of_reply(exchange: Exchange, limits: AttemptLimits) -> Iterator[EndingRecord]:

@@ -164,6 +164,10 @@ class SubmissionPhase(_Record):
     """Head room of the longest response under the response budget."""
     seconds_left: float | None = None
     """Head room of the task clock."""
+    context_left: int | None = None
+    """Head room of the context; None where its size is not known."""
+    turns_left: int | None = None
+    """Requests left."""
 
 
 class VerdictRecord(_Record):

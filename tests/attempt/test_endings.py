@@ -17,11 +17,12 @@ import pytest
 from pytest_agentgrade.attempt.agents import forwarder_program, toolloop_program
 from pytest_agentgrade.attempt.agents.base import AgentEnd, AgentEvent, AgentRun
 from pytest_agentgrade.attempt.agents.toolloop import ToolLoop
+from pytest_agentgrade.attempt.ending_kinds import as_markdown
 from pytest_agentgrade.attempt.endings import AttemptLimits, Ending, Endings, classify_endings
 from pytest_agentgrade.attempt.exchange import Cut, Exchange, ToolCall
 from pytest_agentgrade.attempt.proxy import RecordingProxy
 from tests.attempt.test_proxy import policy
-from tests.scripted_server import SCRIPTS, Say, Script, ScriptedServer, in_turn, slow, solve, use
+from tests.scripted_server import LOOP, SCRIPTS, Call, Say, Script, ScriptedServer, in_turn, slow, solve, use
 
 LIMITS = AttemptLimits(response_tokens=500, context=32_768, task_seconds=30.0, max_turns=6)
 SOLVED = {"cache/core.py": "x = 1\n"}
@@ -89,6 +90,8 @@ RUNS: list[tuple[str, Script, list[Ending]]] = [
     ("die", SCRIPTS["die"], [Ending.SERVER_DIED, Ending.STOPPED, NOTHING]),
     ("error 500", SCRIPTS["error_500"], [Ending.SERVER_ERROR, Ending.STOPPED, NOTHING]),
     ("unparsed", SCRIPTS["unparsed"], [Ending.TOOL_CALL_UNPARSED, Ending.STOPPED, NOTHING]),
+    ("overflow in stream", SCRIPTS["overflow_in_stream"], [Ending.PROMPT_OVERFLOW, Ending.STOPPED, NOTHING]),
+    ("unparsed in stream", SCRIPTS["unparsed_in_stream"], [Ending.TOOL_CALL_UNPARSED, Ending.STOPPED, NOTHING]),
     ("overflow", SCRIPTS["overflow"], [Ending.PROMPT_OVERFLOW, Ending.STOPPED, NOTHING]),
 ]  # fmt: skip
 
@@ -122,6 +125,33 @@ def test_head_room_is_that_of_the_longest_response(tmp_path: Path) -> None:
     assert endings.tokens_left is not None
     assert 300 < endings.tokens_left < 380
     assert 0 < endings.seconds_left < 30
+
+
+def test_several_endings_come_in_order_with_head_room_on_the_others(tmp_path: Path) -> None:
+    """A broken call, then a test file, then a loop to the cap: clock, context and turns had room left."""
+    script = in_turn(
+        use("list_files"),
+        Say(calls=(Call("run", '{"comm'),)),
+        use("write_file", path="tests/test_more.py", content="x = 1\n"),
+        Say(reasoning=LOOP * 400),
+    )
+    endings = attempt(script, tmp_path)
+    assert kinds(endings) == [
+        Ending.TOOL_CALL_UNPARSED, Ending.REASONING_LOOP, Ending.RESPONSE_BUDGET_IN_REASONING, Ending.STOPPED,
+        Ending.EDITS_OUTSIDE_ONLY,
+    ]  # fmt: skip
+    first, loop = endings.records[0], endings.records[1]
+    assert first.detail.startswith("request 2") and loop.detail.startswith("request 4")
+    assert first.at_seconds < loop.at_seconds
+    assert endings.tokens_left == 0
+    assert endings.turns_left == 1, "asked once more after the loop"
+    assert endings.context_left is not None and 20_000 < endings.context_left < 32_000
+    assert 0 < endings.seconds_left < 30
+
+
+def test_a_server_that_dies_after_the_first_request_is_told_apart_from_a_broken_stream(tmp_path: Path) -> None:
+    (record, *_) = attempt(SCRIPTS["die"], tmp_path).records
+    assert record.ending is Ending.SERVER_DIED and record.detail.startswith("request 2")
 
 
 def an_exchange(number: int = 1, **changes: Any) -> Exchange:
@@ -163,6 +193,9 @@ def tokens(count: int, prompt: int = 100) -> dict[str, Any]:
         ({"content": "<function=run>"}, Ending.TOOL_CALL_UNPARSED),
         ({"content": " ", "reasoning": "so: <tool_call>"}, Ending.TOOL_CALL_IN_REASONING),
         ({"content": " ", "reasoning": "so"}, Ending.EMPTY_REPLY),
+        ({"cut": Cut.BROKEN, "error_type": "exceed_context_size_error"}, Ending.PROMPT_OVERFLOW),
+        ({"cut": Cut.BROKEN, "error": "This model's maximum context length is 8192"}, Ending.PROMPT_OVERFLOW),
+        ({"cut": Cut.BROKEN, "error": "failed to decode the batch"}, Ending.STREAM_BROKEN),
     ],
 )  # fmt: skip
 def test_one_reply(classify: Classify, changes: dict[str, Any], expected: Ending) -> None:
@@ -226,4 +259,14 @@ def test_every_ending_has_a_definition_and_its_name_as_value() -> None:
     for ending in Ending:
         assert ending.value == ending.name.lower()
         assert Ending(ending.value) is ending
-        assert 10 < len(ending.definition) < 100
+        assert 10 < len(ending.definition) < 100 and len(ending.sign) > 10
+
+
+def test_the_written_definitions_are_those_of_the_code() -> None:
+    """To renew it: python -m pytest_agentgrade.attempt.ending_kinds > docs/endings.md"""
+    assert (Path(__file__).parents[2] / "docs" / "endings.md").read_text(encoding="utf-8") == as_markdown()
+
+
+def test_every_ending_has_a_run_or_an_exchange_of_its_own_in_this_file() -> None:
+    source = Path(__file__).read_text(encoding="utf-8")
+    assert [ending.name for ending in Ending if f"Ending.{ending.name}" not in source] == []
