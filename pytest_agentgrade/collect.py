@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ import pytest
 from pytest_agentgrade import options
 from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.attempt.agents.base import Agent
-from pytest_agentgrade.errors import SettingsError
+from pytest_agentgrade.errors import AgentGradeError, SettingsError, TaskAuthorError
 from pytest_agentgrade.plan import AttemptKey, order_notes, plan_lines
 from pytest_agentgrade.records.model import AttemptRecord, RunRecord
+from pytest_agentgrade.reporting.failures import OtherFailures
 from pytest_agentgrade.run import Run, RunSetup, prepare
 from pytest_agentgrade.run_folder import choose_folder
 
@@ -60,6 +61,8 @@ class GradingSession:
         self.notes = tuple(notes)
         self.run: Run | None = None
         self._controller = True
+        self._held = ExitStack()
+        self.other_failures = OtherFailures()
 
     @classmethod
     def activate(cls, config: pytest.Config) -> GradingSession:
@@ -121,12 +124,15 @@ class GradingSession:
             return
         worker = getattr(config, "workerinput", None)
         self._controller = worker is None
-        if worker is not None:
-            folder = Path(worker[_WORKER_INPUT])
-        else:
-            folder = choose_folder(self.setup, Path(config.rootpath), again=_judges_again(config))
-        self.run = Run.open(self.setup, folder, worker=None if worker is None else worker["testrunuid"])
+        folder = self._choose_folder(config) if worker is None else Path(worker[_WORKER_INPUT])
         self._narrate = _narrator(config)
+        self.run = Run.open(self.setup, folder, None if worker is None else worker["testrunuid"], self._narrate)
+
+    def _choose_folder(self, config: pytest.Config) -> Path:
+        with ExitStack() as held:
+            folder = choose_folder(self.setup, Path(config.rootpath), held, again=_judges_again(config))
+            self._held = held.pop_all()
+        return folder
 
     def brief_worker(self, workerinput: dict[str, Any]) -> None:
         """Tell an xdist worker where the run lies."""
@@ -144,7 +150,10 @@ class GradingSession:
     def candidate(self, request: pytest.FixtureRequest) -> Generator[Any, None, None]:
         """The fixture's value; raises the attempt's fault, which makes the check an error."""
         item = request.node
-        assert self.run is not None
+        if self.run is None or _KEY not in item.stash:
+            raise TaskAuthorError(
+                f"{item.nodeid} is no hidden check", "only hidden checks have the fixture `candidate`"
+            )
         key, check = item.stash[_KEY], request.function.__name__
         item.user_properties.extend(self.run.properties(key, check))
         with self.run.open_candidate(key, check) as opened:
@@ -163,9 +172,13 @@ class GradingSession:
             return
         error = None if call.excinfo is None else call.excinfo.value
         check = getattr(item, "originalname", item.name)
-        if self.run.record_verdict(item.stash[_KEY], check, error, call.duration):
+        try:
+            fault: object = self.run.record_verdict(item.stash[_KEY], check, error, call.duration) and error
+        except AgentGradeError as not_recorded:
+            report.longrepr = fault = str(not_recorded)
+        if fault:
             report.outcome, report.when = "failed", "setup"
-            report.longrepr = report.longrepr or str(error)
+            report.longrepr = report.longrepr or str(fault)
 
     def finish(self, session: pytest.Session) -> None:
         """Stop what runs; with ``exit = measure`` scores do not decide the exit code."""
@@ -174,10 +187,16 @@ class GradingSession:
         self.run.close()
         if not self._controller:
             return
-        records = list(self.run.store.records())
+        self._held.close()
+        try:
+            records = list(self.run.store.records())
+        except AgentGradeError:
+            # The summary says which file it is; the run is no success.
+            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+            return
         session.config.hook.pytest_agentgrade_run_finished(run=self.run.store.run(), records=records)
         measured = self.setup.settings.exit == "measure" and all(record.complete for record in records)
-        if measured and session.exitstatus == pytest.ExitCode.TESTS_FAILED:
+        if measured and not self.other_failures.any and session.exitstatus == pytest.ExitCode.TESTS_FAILED:
             session.exitstatus = pytest.ExitCode.OK
 
     def summarise(self, reporter: pytest.TerminalReporter) -> None:
@@ -187,7 +206,11 @@ class GradingSession:
         from pytest_agentgrade.reporting.summary_text import summary_lines
 
         reporter.section("agentgrade")
-        run, records = self.run.store.run(), list(self.run.store.records())
+        try:
+            run, records = self.run.store.run(), list(self.run.store.records())
+        except AgentGradeError as error:
+            reporter.write_line(f"no summary: {error}", red=True)
+            return
         for line in (*summary_lines(run, records), *self._verdict(run, records)):
             reporter.write_line(line)
         reporter.write_line(f"records: {self.run.store.folder}")
@@ -259,8 +282,8 @@ def _calm_report(config: pytest.Config) -> None:
 
 
 def _judges_again(config: pytest.Config) -> bool:
-    """Whether stored submissions are to be judged again: ``--lf``, ``--ff`` or node ids."""
-    again = getattr(config.option, "lf", False) or getattr(config.option, "failedfirst", False)
+    """Whether stored submissions are to be judged again: ``--lf``, ``--ff``, ``--sw`` or node ids."""
+    again = any(getattr(config.option, name, False) for name in ("lf", "failedfirst", "stepwise"))
     return again or any("::" in argument for argument in config.args)
 
 

@@ -83,6 +83,15 @@ class SubmissionRefused(AgentGradeError):
     fault = Fault.SUBMISSION
 
 
+def as_fault(error: Exception) -> AgentGradeError:
+    """``error`` itself if it says whose fault it is, else a fault of the host: a bug says nothing about a model."""
+    if isinstance(error, AgentGradeError):
+        return error
+    fault = HostError(f"{type(error).__name__}: {error}", "this is a fault of pytest-agentgrade: please report it")
+    fault.__cause__ = error
+    return fault
+
+
 class CandidateFailed(Exception):
     """The candidate did something a check does not accept. Like a failed ``assert``: the one way to lose a check.
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import docker
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.assignment.task import Task
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from pytest_agentgrade.grading.candidate import Candidate
 
 
+_PATIENCE_SECONDS = 5.0
+"""So long nobody wonders why nothing happens."""
+
+
 @dataclass(frozen=True)
 class Machine:
     """Everything a run needs of the host, opened once for each process."""
@@ -52,10 +56,12 @@ class Machine:
     """Folder of the host-wide locks."""
     servers: Servers
     """Model servers; one is kept between attempts where the settings say so."""
+    log: Callable[[str], None]
+    """Shows a line to the user."""
 
     @classmethod
     @contextmanager
-    def open(cls, settings: Settings, run_id: str) -> Generator[Machine, None, None]:
+    def open(cls, settings: Settings, run_id: str, log: Callable[[str], None]) -> Generator[Machine, None, None]:
         """Connect, sweep what dead runs left, build the image if need be; all is stopped on the way out."""
         with ExitStack() as stack:
             client = connect()
@@ -63,13 +69,13 @@ class Machine:
             sweep(client)
             owner = Owner.current()
             reaper = stack.enter_context(Reaper(owner))
-            image = ensure_image(client, settings.image)
+            image = ensure_image(client, settings.image, log=log)
             judge = Judge(client, image, owner, run_id, runtime=settings.runtime)
             stack.callback(judge.close)
             locks = _locks_folder()
             servers = Servers(settings, locks, reaper.watch)
             stack.callback(servers.close)
-            yield cls(client, owner, image, reaper, judge, settings, run_id, locks, servers)
+            yield cls(client, owner, image, reaper, judge, settings, run_id, locks, servers, log)
 
     def agent_image(self, agent: Agent) -> Image:
         """The image that the agent runs in. SettingsError with what to do when it is not there."""
@@ -86,8 +92,16 @@ class Machine:
     @contextmanager
     def quiet_clock(self) -> Generator[None, None, None]:
         """Held while a task clock runs and while anything is judged: neither disturbs the other on this host."""
-        with FileLock(self.locks / "clock.lock"):
+        lock = FileLock(self.locks / "clock.lock")
+        try:
+            lock.acquire(timeout=_PATIENCE_SECONDS)
+        except Timeout:
+            self.log(f"waiting: another run on this machine is at work or judging ({lock.lock_file})")
+            lock.acquire()
+        try:
             yield
+        finally:
+            lock.release()
 
     def make_ready(self, checks: int) -> None:
         """Start the containers for so many checks at once: never while a task clock runs on this host."""
@@ -135,7 +149,10 @@ def verdict_record(check: Check, draw: DrawRecord, error: BaseException | None, 
 
 def _locks_folder() -> Path:
     folder = Path(tempfile.gettempdir()) / f"agentgrade-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise HostError(f"cannot make the folder of locks {folder}: {error}", "set TMPDIR") from error
     if folder.stat().st_uid != os.getuid():
         raise HostError(f"{folder} belongs to somebody else", "remove it or set TMPDIR")
     return folder

@@ -22,7 +22,7 @@ from pytest_agentgrade.attempt.exchange import Exchange
 from pytest_agentgrade.attempt.proxy import RecordingProxy
 from pytest_agentgrade.attempt.proxy_policy import ProxyPolicy
 from pytest_agentgrade.attempt.server import ProofStatus, RunningServer
-from pytest_agentgrade.errors import AgentGradeError, HostError, SettingsError, SubmissionRefused
+from pytest_agentgrade.errors import AgentGradeError, HostError, SettingsError, SubmissionRefused, as_fault
 from pytest_agentgrade.machine import Machine
 from pytest_agentgrade.plan import AttemptKey
 from pytest_agentgrade.records import model
@@ -74,8 +74,7 @@ class Attempt:
                 journal(self.store, fault, tried)
                 raise
             except Exception as bug:
-                remedy = "this is a fault of pytest-agentgrade: please report it"
-                error = HostError(f"{type(bug).__name__}: {bug}", remedy)
+                error = as_fault(bug)
                 journal(self.store, error, tried)
                 raise error from bug
 

@@ -55,9 +55,10 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     from pytest_agentgrade.collect import GradingSession
 
     try:
-        config.stash[_SESSION] = GradingSession.activate(config)
+        config.stash[_SESSION] = session = GradingSession.activate(config)
     except AgentGradeError as error:
         raise pytest.UsageError(str(error)) from error
+    config.pluginmanager.register(session.other_failures, "agentgrade-other-failures")
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:

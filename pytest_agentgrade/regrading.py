@@ -15,6 +15,7 @@ from pytest_agentgrade.grading.suite import load_checks
 from pytest_agentgrade.machine import Machine
 from pytest_agentgrade.records.model import VerdictRecord
 from pytest_agentgrade.records.store import AttemptStore, RunStore
+from pytest_agentgrade.run_folder import sole_user
 
 
 def regrade(folder: Path, rootdir: Path, log: Callable[[str], None]) -> int:
@@ -27,7 +28,7 @@ def regrade(folder: Path, rootdir: Path, log: Callable[[str], None]) -> int:
     settings = _settings_of(store)
     names = sorted({key.task for key in store.planned()})
     tasks = {task.name: task for task in load_tasks(settings, rootdir, names)}
-    with Machine.open(settings, store.run().run_id) as machine:
+    with sole_user(folder), Machine.open(settings, store.run().run_id, log) as machine:
         return sum(_regrade(machine, store, store.attempt(key), tasks[key.task], log) for key in store.planned())
 
 

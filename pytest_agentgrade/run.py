@@ -18,7 +18,7 @@ from pytest_agentgrade.assignment.mode import Mode
 from pytest_agentgrade.assignment.patch_set import PatchSet
 from pytest_agentgrade.assignment.settings import Resolved, Settings
 from pytest_agentgrade.assignment.task import Task
-from pytest_agentgrade.errors import AgentGradeError, SettingsError
+from pytest_agentgrade.errors import AgentGradeError, SettingsError, as_fault
 from pytest_agentgrade.plan import AttemptKey, Plan, keys_in_order, make_plan
 from pytest_agentgrade.records.host import describe_host
 from pytest_agentgrade.records.model import AttemptRecord, DrawRecord, KeyRecord, RunRecord, SubmissionPhase
@@ -129,7 +129,7 @@ def _check_servers(settings: Settings, modes: Sequence[Mode]) -> None:
 class Run:
     """An opened run: the machine side is started when the first attempt or check needs it."""
 
-    def __init__(self, setup: RunSetup, store: RunStore, worker: str | None) -> None:
+    def __init__(self, setup: RunSetup, store: RunStore, worker: str | None, log: Narrator) -> None:
         self.setup = setup
         self.store = store
         self._record = store.run()
@@ -139,19 +139,19 @@ class Run:
         self._checks: dict[str, dict[str, Check]] = {}
         self._told: set[AttemptKey] = set()
         self._exit = ExitStack()
-        self._worker = worker
+        self._worker, self._log = worker, log
 
     @classmethod
-    def open(cls, setup: RunSetup, folder: Path, worker: str | None = None) -> Run:
+    def open(cls, setup: RunSetup, folder: Path, worker: str | None, log: Narrator) -> Run:
         """Open the run in ``folder``; ``worker`` is xdist's id of the test run when several processes share it."""
-        return cls(setup, RunStore(folder), worker)
+        return cls(setup, RunStore(folder), worker, log)
 
     @cached_property
     def machine(self) -> Machine:
         """Docker engine, sandbox image, judge and locks of this host."""
         from pytest_agentgrade.machine import Machine
 
-        return self._exit.enter_context(Machine.open(self.setup.settings, self._record.run_id))
+        return self._exit.enter_context(Machine.open(self.setup.settings, self._record.run_id, self._log))
 
     def ensure(self, key: AttemptKey, selected: Sequence[AttemptKey], narrate: Narrator) -> AttemptRecord | None:
         """Have the attempt's submission stored: run the attempt unless an earlier one is good.
@@ -168,11 +168,27 @@ class Run:
             submission = self.store.attempt(key).read(SubmissionPhase)
             if submission is not None and submission.refused is None:
                 self.machine.make_ready(list(selected).count(key))
-        except AgentGradeError as fault:
-            self._faults[key] = fault
-            narrate(f"{key}: {fault}")
-        self._done[key] = self.store.attempt(key).record()
+        except Exception as error:
+            self._faults[key] = as_fault(error)
+            narrate(f"{key}: {self._faults[key]}")
+        self._done[key] = self._settled(key)
         return self._done[key]
+
+    def _settled(self, key: AttemptKey) -> AttemptRecord:
+        """The attempt's record; a fault that came before its first phase is journaled here."""
+        from pytest_agentgrade.storing import journal
+
+        attempt, fault = self.store.attempt(key), self._faults.get(key)
+        try:
+            record = attempt.record()
+            if fault is None or record.fault is not None or record.submission is not None:
+                return record
+            journal(attempt, fault)
+            return attempt.record()
+        except AgentGradeError as error:
+            # What is on disk cannot be read: its file stays as it is, and every check of the attempt says why.
+            self._faults.setdefault(key, error)
+            return AttemptRecord(key=KeyRecord(**asdict(key)))
 
     def _ensure(self, key: AttemptKey, narrate: Narrator) -> None:
         from pytest_agentgrade.patch_intake import take_patch

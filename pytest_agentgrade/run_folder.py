@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from pytest_agentgrade.draw_key import choose_draw_key
-from pytest_agentgrade.errors import AgentGradeError, SettingsError
+from pytest_agentgrade.errors import AgentGradeError, HostError, SettingsError
 from pytest_agentgrade.records.model import RunRecord
 from pytest_agentgrade.records.store import RUNS_FOLDER, RunStore
 from pytest_agentgrade.run import RunSetup
 
 _MAY_DIFFER = frozenset({"run_dir", "exit", "tasks_dir", "checks_dir", "draws"})
 """Settings that do not change what is measured."""
+_LOCK = ".lock"
 
 
-def choose_folder(setup: RunSetup, rootdir: Path, *, again: bool) -> Path:
-    """The folder for this run, holding a ``run.json`` that fits ``setup``.
+def choose_folder(setup: RunSetup, rootdir: Path, held: ExitStack, *, again: bool) -> Path:
+    """The folder for this run, holding a ``run.json`` that fits ``setup``; its lock is entered into ``held``.
 
     ``--agent-run-dir`` names it (SettingsError when a run with other settings lies there); else, to judge again, the
     newest fitting run of ``agentgrade-runs/``; else a new one.
@@ -28,17 +33,41 @@ def choose_folder(setup: RunSetup, rootdir: Path, *, again: bool) -> Path:
         store = RunStore(folder)
         if not store.exists():
             _refuse_foreign_content(folder)
+        held.enter_context(sole_user(folder))
+        if not store.exists():
             store.create(_new_record(setup, rootdir, folder.name))
         elif difference := _difference(setup, store.run()):
             remedy = "choose another --agent-run-dir, or the settings of that run"
             raise SettingsError(f"{folder} holds a run made with other settings: {difference}", remedy)
+        # Before an agent runs: a record that cannot be read would only show when the summary is made.
+        list(store.records())
         return folder
     base = rootdir / RUNS_FOLDER
     if again and (found := _newest_fitting(setup, base)) is not None:
+        held.enter_context(sole_user(found))
+        list(RunStore(found).records())
         return found
     folder = base / _new_name()
+    held.enter_context(sole_user(folder))
     RunStore(folder).create(_new_record(setup, rootdir, folder.name))
     return folder
+
+
+@contextmanager
+def sole_user(folder: Path) -> Generator[None, None, None]:
+    """Hold the folder's lock, without waiting: two processes that judge and set aside would lose records."""
+    lock = FileLock(folder / _LOCK)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise SettingsError(f"{folder} is in use by another process", "wait for it, or name another folder") from error
+    except OSError as error:
+        raise HostError(f"cannot use {folder}: {error}", "choose another --agent-run-dir") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _new_record(setup: RunSetup, rootdir: Path, run_id: str) -> RunRecord:
@@ -71,7 +100,7 @@ def _difference(setup: RunSetup, record: RunRecord) -> str:
 
 
 def _refuse_foreign_content(folder: Path) -> None:
-    if folder.is_dir() and any(folder.iterdir()):
+    if folder.is_dir() and any(path.name != _LOCK for path in folder.iterdir()):
         raise SettingsError(f"--agent-run-dir={folder} is neither empty nor a run", "name an empty or new folder")
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"--agent-run-dir={folder} is a file", "name a folder")
