@@ -15,7 +15,7 @@ from tests.graded import PROJECT, QUIET_PLUGINS, Graded, run_pytest, write_setti
 TASK = "expiring_cache"
 REFUSED = "no patch at all\n"
 """A patch that cannot be applied is judged without a container."""
-NOTHING = ("-k", "no such check")
+NOTHING = ("-k", "no_such_check")
 
 
 @pytest.fixture
