@@ -240,6 +240,8 @@ class _Handler(BaseHTTPRequestHandler):
             lines = (
                 f"llamacpp:spec_decode_num_draft_tokens_total {server.drafted}\n"
                 f"llamacpp:spec_decode_num_accepted_tokens_total {server.accepted}\n"
+                f"llamacpp:spec_decode_num_drafts_total {server.drafted}\n"
+                f'llamacpp:spec_decode_num_accepted_tokens_per_pos_total{{position="0"}} {server.accepted}\n'
             )
             self._whole(200, lines.encode(), "text/plain")
         elif self.path in answers:
