@@ -48,6 +48,9 @@ def _entries(path: Path) -> Iterator[dict[str, Any]]:
     lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines[:-1], 1):
         try:
-            yield json.loads(line)
-        except ValueError as error:
+            entry = json.loads(line)
+        except (ValueError, RecursionError) as error:
             raise HostError(f"{path}, line {number}, is not JSON: {error}", "the file was changed by hand?") from error
+        if not isinstance(entry, dict):
+            raise HostError(f"{path}, line {number}, is no JSON object", "the file was changed by hand?")
+        yield entry

@@ -334,19 +334,25 @@ class Reply:
     finish_reason: str | None = None
 
     def add(self, chunk: dict[str, Any]) -> None:
-        """Take in one streamed chunk (the last one, with the usage, has no choices)."""
+        """Take in one streamed chunk (the last one, with the usage, has no choices); ServerFailed for an odd one."""
         if "error" in chunk:
             raise _server_error(chunk["error"])
-        for choice in chunk.get("choices") or []:
-            delta = choice.get("delta") or {}
-            self.content += delta.get("content") or ""
-            self.reasoning_characters += len(delta.get("reasoning_content") or delta.get("reasoning") or "")
-            for part in delta.get("tool_calls") or []:
-                call = self.calls.setdefault(int(part.get("index", 0)), Call())
-                function = part.get("function") or {}
-                call.name += function.get("name") or ""
-                call.arguments += function.get("arguments") or ""
-            self.finish_reason = choice.get("finish_reason") or self.finish_reason
+        try:
+            for choice in chunk.get("choices") or []:
+                self._add_choice(choice)
+        except (AttributeError, TypeError, ValueError, OverflowError) as error:
+            raise ServerFailed(f"a chunk of the stream is no completion: {error}", retry=True) from error
+
+    def _add_choice(self, choice: dict[str, Any]) -> None:
+        delta = choice.get("delta") or {}
+        self.content += delta.get("content") or ""
+        self.reasoning_characters += len(delta.get("reasoning_content") or delta.get("reasoning") or "")
+        for part in delta.get("tool_calls") or []:
+            call = self.calls.setdefault(int(part.get("index", 0)), Call())
+            function = part.get("function") or {}
+            call.name += function.get("name") or ""
+            call.arguments += function.get("arguments") or ""
+        self.finish_reason = choice.get("finish_reason") or self.finish_reason
 
 
 def sse_chunks(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
