@@ -79,8 +79,10 @@ def known_flags(binary: Path) -> frozenset[str]:
 
 
 def version_text(binary: Path) -> str:
-    """What ``--version`` prints, on one line, escaped."""
-    return escape(" ".join(_output(binary, "--version").split()), 300)
+    """What ``--version`` says, on one line, escaped; without log lines, whose times differ from call to call."""
+    lines = _output(binary, "--version").splitlines()
+    said = [line for line in lines if line.startswith(("version", "built with"))] or lines
+    return escape(" ".join(" ".join(said).split()), 300)
 
 
 @functools.lru_cache(maxsize=16)

@@ -17,7 +17,7 @@ from tests.attempt.server.conftest import DEMO, MTP, Launcher, chat
 SCRIPT = """#!{python}
 import sys
 if sys.argv[1:] == ["--version"]:
-    sys.exit("version: 11149 (abc)\\nbuilt with a compiler")
+    sys.exit("0.00.004.084 I srv llama_server: initializing\\nversion: 11149 (abc)\\nbuilt with a compiler")
 if sys.argv[1:] == ["--help"]:
     print('''{help}''')
 elif "--crash" in sys.argv:
