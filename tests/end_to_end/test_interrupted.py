@@ -98,8 +98,8 @@ def test_another_runs_settings_are_refused_before_anything_starts(tmp_path: Path
 def test_a_server_that_is_not_there_is_an_error_of_every_check_and_counts_for_nothing(tmp_path: Path) -> None:
     write_settings(tmp_path, scripted_mode("http://127.0.0.1:9"))
     done = run_pytest(
-        tmp_path, "--agent-mode=scripted", f"--agent-task={TASK}", "--agent-seed=1", "--agent-exit=measure", "--tb=line",
-        *QUIET_PLUGINS,
+        tmp_path, "--agent-mode=scripted", f"--agent-task={TASK}", "--agent-seed=1", "--agent-exit=measure",
+        "--tb=line", *QUIET_PLUGINS,
     )  # fmt: skip
     assert done.code == pytest.ExitCode.TESTS_FAILED and " failed" not in done.output.splitlines()[-1]
     (record,) = done.records.values()

@@ -1,8 +1,8 @@
 """The rules that hold for every task: proved on the author's own solutions, in fresh random draws.
 
-For each draw: the reference passes all ten, the untouched workspace always the same one; each wrong solution fails exactly
-the checks its head names, and each check is failed by one that passes the other nine. ``AGENTGRADE_TASK_DRAWS`` sets the
-number of draws (25 when a task or the judge was changed).
+For each draw: the reference passes all ten, the untouched workspace always the same one; each wrong solution fails
+exactly the checks its head names, and each check is failed by one that passes the other nine.
+``AGENTGRADE_TASK_DRAWS`` sets the number of draws (25 when a task or the judge was changed).
 """
 
 from __future__ import annotations
