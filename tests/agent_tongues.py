@@ -10,6 +10,7 @@ from tests.graded import PROJECT
 from tests.scripted_server import LOOP, OVERFLOW, Conversation, Say, Script, references, use
 
 FILES = references(PROJECT / "task_fixtures", PROJECT / "hidden_checks")
+SERVER_ERROR = Say(status=500, error={"code": 500, "message": "no memory", "type": "server_error"})
 TESTS = "python3 -m unittest discover -s tests -t ."
 
 
@@ -23,6 +24,8 @@ class Tongue:
     """Write a file: relative path, content."""
     done: Say
     """Say that the task is done."""
+    read: Callable[[str], Say] | None = None
+    """Read a file by its relative path, for an agent that has it read before it is written."""
     opening: int = 0
     """Replies that the agent itself puts before the first one."""
 
@@ -34,7 +37,9 @@ class Tongue:
         """Look around, write the task's reference, run the tests, then ``last`` or the end."""
 
         def script(conversation: Conversation) -> Say:
-            writes = [self.write(path, text) for path, text in sorted(FILES(asked(conversation)).items())]
+            files = sorted(FILES(asked(conversation)).items())
+            reads = [self.read(path) for path, _ in files if self.read]
+            writes = [*reads, *(self.write(path, text) for path, text in files)]
             steps = [self.run("ls"), *writes, *(last or (self.run(TESTS), self.done))]
             return steps[min(self.step(conversation), len(steps) - 1)]
 
@@ -53,10 +58,37 @@ class Tongue:
             "repeat": self.then(self.run("ls")),
             "slow": self.solve([Say(reasoning=LOOP * 400, tokens_per_second=10.0)]),
             "hang": self.then(Say(content="never", prompt_seconds=10_000.0)),
-            "error_500": self.then(
-                Say(status=500, error={"code": 500, "message": "no memory", "type": "server_error"})
-            ),
+            "error_500": self.then(SERVER_ERROR),
         }
+
+
+@dataclass(frozen=True)
+class TextTongue(Tongue):
+    """For an agent whose model only talks: the edit is the reply, and the first reply is the whole work."""
+
+    def scripts(self) -> dict[str, Script]:
+        """Without what needs tools: a call repeated, a patch in place while the model goes on."""
+        kept = {
+            "budget": Say(reasoning=LOOP * 4_000),
+            "overflow": Say(status=400, error=OVERFLOW),
+            "hang": Say(content="never", prompt_seconds=10_000.0),
+            "error_500": SERVER_ERROR,
+        }
+        return {"solve": _as_blocks, **{name: _always(say) for name, say in kept.items()}}
+
+
+def _always(say: Say) -> Script:
+    return lambda _conversation: say
+
+
+def _as_blocks(conversation: Conversation) -> Say:
+    """The reference as SEARCH/REPLACE blocks."""
+    workspace = PROJECT / "task_fixtures" / "sqlite_transfers" / "workspace"
+    blocks = [
+        f"{path}\n```python\n<<<<<<< SEARCH\n{(workspace / path).read_text()}=======\n{text}>>>>>>> REPLACE\n```"
+        for path, text in FILES(asked(conversation)).items()
+    ]
+    return Say(content="I change this:\n\n" + "\n\n".join(blocks))
 
 
 def asked(conversation: Conversation) -> str:
@@ -82,6 +114,7 @@ TONGUES = {
         run=lambda command: use("run_shell_command", command=command, is_background=False, description="run it"),
         write=lambda path, text: use("write_file", file_path=f"/work/{path}", content=text),
         done=Say(content="The task is done."),
+        read=lambda path: use("read_file", file_path=f"/work/{path}"),
         opening=1,
     ),
     "mini-swe-agent": Tongue(
@@ -89,4 +122,5 @@ TONGUES = {
         write=lambda path, text: use("bash", command=_here_document(path, text)),
         done=use("bash", command="echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"),
     ),
+    "aider": TextTongue(run=Say, write=lambda _path, text: Say(content=text), done=Say(content="The task is done.")),
 }

@@ -16,7 +16,7 @@ from pytest_agentgrade.attempt.agents.base import (
     AgentNeeds,
     message_text,
 )
-from pytest_agentgrade.attempt.agents.packages import PACKAGES, PYTHON_START
+from pytest_agentgrade.attempt.agents.packages import PACKAGES, PLACE
 
 _PACKAGE = PACKAGES["aider"]
 _ADAPTER = 1
@@ -29,14 +29,17 @@ _FLAGS = (
     "--no-show-model-warnings", "--no-detect-urls", "--no-suggest-shell-commands", "--map-tokens=0", "--no-pretty",
     "--no-fancy-input", "--disable-playwright",
 )  # fmt: skip
-_FILES = '"$HOME/log"/'
-_SCRIPT = f"""
-mkdir -p "$HOME/log"
-git ls-files -z '*.py' | xargs -0 python3 -I -c '{PYTHON_START}
-sys.argv[0] = "aider"
+_PROGRAM = "aider_start.py"
+_START = f"""\
+import pathlib, sys
+sys.path.insert(0, "/{PLACE}/lib")
+log = pathlib.Path.home() / "log"
+log.mkdir(exist_ok=True)
+files = sorted(str(path) for path in pathlib.Path().rglob("*.py"))
+logs = [f"--{{kind}}-history-file={{log}}/{{kind}}" for kind in ("chat", "input", "llm")]
+sys.argv = ["aider", *{list(_FLAGS)!r}, *logs, *files]
 from aider.main import main
-sys.exit(main())' {" ".join(_FLAGS)} --chat-history-file={_FILES}chat.md --input-history-file={_FILES}input.txt \
-    --llm-history-file={_FILES}llm.txt
+sys.exit(main())
 """
 _SUMMARY_MARK = "*Briefly* summarize this partial conversation"
 _COMMIT_MARK = "You are an expert software engineer that generates concise"
@@ -76,23 +79,23 @@ class Aider(AgentBase):
         )
 
     def command(self) -> tuple[str, ...]:
-        """By a shell, which lists the files."""
-        return ("sh", "-c", _SCRIPT)
+        """By a program that lists the files."""
+        return ("python3", "-I", "-B", f"{EXCHANGE_PLACE}/{_PROGRAM}")
 
     def files(self) -> Mapping[str, bytes]:
-        """What it is to know of the model."""
+        """That program, and what it is to know of the model."""
         entry = {
             "max_tokens": self.response_tokens, "max_output_tokens": self.response_tokens,
             "max_input_tokens": self.context, "input_cost_per_token": 0, "output_cost_per_token": 0,
             "litellm_provider": "openai", "mode": "chat",
         }  # fmt: skip
-        return {_METADATA: json.dumps({"openai/local": entry}).encode()}
+        return {_PROGRAM: _START.encode(), _METADATA: json.dumps({"openai/local": entry}).encode()}
 
     def env(self) -> Mapping[str, str]:
-        """The way to the model; no price list from the network."""
+        """The way to the model; no price list from the network; its linter, which is a process of its own."""
         return {
             "OPENAI_API_BASE": MODEL_URL, "OPENAI_API_KEY": "none", "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-            "AIDER_CHECK_UPDATE": "false", "NO_COLOR": "1",
+            "NO_COLOR": "1", "PYTHONPATH": f"/{PLACE}/lib",
         }  # fmt: skip
 
     def is_auxiliary(self, request: Mapping[str, Any]) -> bool:

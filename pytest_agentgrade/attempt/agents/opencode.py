@@ -28,8 +28,8 @@ _SWITCHES = (
     "AUTOUPDATE", "MODELS_FETCH", "DEFAULT_PLUGINS", "LSP_DOWNLOAD", "PROJECT_CONFIG", "CLAUDE_CODE",
     "EXTERNAL_SKILLS", "SHARE",
 )  # fmt: skip
-_TITLE_MARK = "You are a title generator"
-_SUMMARY_MARKS = ("Summarize what was done in this conversation", "You are a helpful AI assistant tasked with summ")
+_AUXILIARY = ("You are a title generator", "Summarize what was done in this conversation")
+"""How its own prompts for such requests begin."""
 _SCRIPT = f"""
 mkdir -p "$HOME/.config/opencode" "$HOME/.cache/opencode" "$HOME/.local/share/opencode" "$HOME/.local/state/opencode"
 exec /{PLACE}/bin/opencode run --format json --model local/local --title task < {PROMPT_PLACE}
@@ -94,7 +94,7 @@ class OpenCode(AgentBase):
         """Titles and summaries: switched off, and recognised should a version make them nevertheless."""
         first = next(iter(request["messages"]), None)
         text = message_text(first) if isinstance(first, Mapping) else ""
-        return text.lstrip().startswith((_TITLE_MARK, *_SUMMARY_MARKS))
+        return text.lstrip().startswith(_AUXILIARY)
 
     def _config(self) -> dict[str, Any]:
         limit = {"context": self.context, "output": self.response_tokens}

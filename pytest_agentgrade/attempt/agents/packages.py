@@ -31,8 +31,6 @@ PLACE = "opt/agent"
 """Where an image has the agent, below its root."""
 AGENT_PATH = f"/{PLACE}/bin:/usr/local/bin:/usr/bin"
 """PATH for an agent in such an image."""
-PYTHON_START = f'import sys; sys.path.insert(0, "/{PLACE}/lib")'
-"""First line of a program that uses packages of the image; a variable would reach the workspace's tests as well."""
 _INSTALL_SECONDS = 1_800.0
 Log = Callable[[str], None]
 

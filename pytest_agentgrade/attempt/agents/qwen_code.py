@@ -79,9 +79,6 @@ class QwenCode(AgentBase):
         }  # fmt: skip
 
     def finished(self, events: Sequence[AgentEvent]) -> bool | None:
-        """Errors come as ``success`` too: a result whose text is an API error is none."""
+        """Not, if its result is an error; ``success`` tells nothing, as it comes with replies that were cut as well."""
         results = [event.data for event in events if event.data.get("type") == "result"]
-        if not results:
-            return None
-        said = str(results[-1].get("result", ""))
-        return results[-1].get("subtype") == "success" and "API Error" not in said
+        return False if results and "API Error" in str(results[-1].get("result", "")) else None
