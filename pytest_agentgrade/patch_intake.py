@@ -29,6 +29,16 @@ def take_patch(task: Task, patch: Path, store: AttemptStore) -> None:
     store_submission(store, task, submission, submission_phase(task, submission))
 
 
+def is_that_patch(task: Task, patch: Path, stored: model.SubmissionPhase) -> bool:
+    """Whether a stored submission is still what the patch file says; False where it cannot be read."""
+    try:
+        return apply_patch(task.base, _read_patch(patch)).tree.digest == stored.digest
+    except OSError:
+        return False
+    except SubmissionRefused as refusal:
+        return stored.refused == str(refusal)
+
+
 def _read_patch(patch: Path) -> bytes:
     """A patch's bytes; of one that is too large, one byte more than is allowed."""
     with patch.open("rb") as file:

@@ -191,25 +191,34 @@ class Run:
             return AttemptRecord(key=KeyRecord(**asdict(key)))
 
     def _ensure(self, key: AttemptKey, narrate: Narrator) -> None:
-        from pytest_agentgrade.patch_intake import take_patch
         from pytest_agentgrade.pipeline import Attempt
 
-        attempt = self.store.attempt(key)
+        attempt, task = self.store.attempt(key), self.setup.task(key.task)
         record = attempt.record()
-        stored = record.submission is not None and record.fault is None
-        self._draws_of(self.setup.task(key.task), narrate)
-        if stored:
-            return
-        attempt.clear()
-        task, mode = self.setup.task(key.task), self.setup.mode(key.mode)
+        stored = None if record.fault is not None else record.submission
+        self._draws_of(task, narrate)
         if self.setup.patches is not None:
-            patch = self.setup.patches.find(key.task, key.mode, key.seed, key.repeat)
-            assert patch is not None, "the plan has attempts with a patch only"
-            take_patch(task, patch, attempt)
-        else:
-            agent = self.setup.agent
+            self._ensure_patch(key, stored, narrate)
+        elif stored is None:
+            attempt.clear()
+            agent, mode = self.setup.agent, self.setup.mode(key.mode)
             assert agent is not None, "a run without patches has an agent"
             Attempt(key, task, mode, agent, self.setup.settings, self.machine, attempt, narrate).run()
+
+    def _ensure_patch(self, key: AttemptKey, stored: SubmissionPhase | None, narrate: Narrator) -> None:
+        """The patch as it is now: nobody wants verdicts on one that has been changed since."""
+        from pytest_agentgrade.patch_intake import is_that_patch, take_patch
+
+        assert self.setup.patches is not None
+        attempt, task = self.store.attempt(key), self.setup.task(key.task)
+        patch = self.setup.patches.find(key.task, key.mode, key.seed, key.repeat)
+        assert patch is not None, "the plan has attempts with a patch only"
+        if stored is not None and is_that_patch(task, patch, stored):
+            return
+        if stored is not None:
+            narrate(f"{key}: {patch.name} has changed: the submission and verdicts there were are set aside")
+        attempt.clear()
+        take_patch(task, patch, attempt)
 
     @contextmanager
     def open_candidate(self, key: AttemptKey, check: str) -> Generator[Candidate | RefusedCandidate, None, None]:

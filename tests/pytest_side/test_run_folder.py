@@ -40,6 +40,19 @@ def test_a_damaged_record_is_named_before_anything_runs(folder: Path) -> None:
     assert done.code == 4 and "run.json: 'utf-8' codec" in done.output, done.output
 
 
+def test_a_patch_that_has_changed_is_judged_as_it_is_now(folder: Path) -> None:
+    grade(folder, "-k", "nothing_else_waits or expires_exactly")
+    grade(folder, "-k", "nothing_else_waits")
+    (record,) = RunStore(folder / "run").records()
+    assert len(record.verdicts) == 2, "the same patch keeps its verdicts"
+    (folder / "patches" / f"{TASK}.patch").write_text("other " + REFUSED + "--- a\n")
+    done = grade(folder, "-k", "nothing_else_waits")
+    assert "has changed" in done.output, done.output
+    (record,) = RunStore(folder / "run").records()
+    assert [verdict.check for verdict in record.verdicts] == ["test_nothing_else_waits_for_a_factory"]
+    assert (folder / "run" / "attempts" / TASK / "patches-1.try1" / "verdicts").is_dir()
+
+
 def test_a_folder_in_use_is_refused_at_once(folder: Path) -> None:
     with sole_user(folder / "run"):
         done = grade(folder)
