@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 CONTEXT_SLACK = 64
 """Tokens short of the context at which a server may call it full: a speculating one keeps room for its drafts."""
@@ -135,6 +137,27 @@ class Ending(Enum):
         member._value_ = value
         member.definition, member.sign = definition, sign
         return member
+
+
+@dataclass(frozen=True)
+class AttemptLimits:
+    """The limits an attempt ran under."""
+
+    response_tokens: int
+    context: int | None
+    """Context size in tokens; None where the server does not tell."""
+    task_seconds: float
+    max_turns: int
+
+
+class EndingRecord(NamedTuple):
+    """One ending."""
+
+    ending: Ending
+    at_seconds: float
+    """Of the task clock, when it first happened."""
+    detail: str
+    """For people; escaped."""
 
 
 _INTRODUCTION = """\

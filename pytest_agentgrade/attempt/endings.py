@@ -6,41 +6,18 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from pytest_agentgrade.attempt.agents.base import AgentEnd, AgentRun
-from pytest_agentgrade.attempt.ending_kinds import CONTEXT_SLACK, Ending
+from pytest_agentgrade.attempt.ending_kinds import CONTEXT_SLACK, AttemptLimits, Ending, EndingRecord
+from pytest_agentgrade.attempt.ending_of_run import of_run, of_tree
 from pytest_agentgrade.attempt.exchange import Cut, Exchange, completion_tokens, prompt_tokens
 from pytest_agentgrade.attempt.loops import find_call_loop, find_loop
 from pytest_agentgrade.escaping import escape
 
 __all__ = ["AttemptLimits", "Ending", "EndingRecord", "Endings", "classify_endings"]
 
-_EXIT_OF_SHELL = 126
-"""From here on an exit code says that the program could not be run, or which signal ended it."""
 _ONCE = frozenset({Ending.TASK_CLOCK, Ending.TURN_LIMIT, Ending.SERVER_DIED})
 """Seen from several sides, but they happen once."""
-
-
-@dataclass(frozen=True)
-class AttemptLimits:
-    """The limits an attempt ran under."""
-
-    response_tokens: int
-    context: int | None
-    """Context size in tokens; None where the server does not tell."""
-    task_seconds: float
-    max_turns: int
-
-
-class EndingRecord(NamedTuple):
-    """One ending."""
-
-    ending: Ending
-    at_seconds: float
-    """Of the task clock, when it first happened."""
-    detail: str
-    """For people; escaped."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +53,8 @@ def classify_endings(
     found = [
         *_of_exchanges(exchanges, run, limits, server_died),
         *_of_calls(exchanges),
-        *_of_run(exchanges, run, limits),
-        *_of_tree(run, tuple(changed_production), tuple(changed_other)),
+        *of_run(exchanges, run, limits),
+        *of_tree(run, tuple(changed_production), tuple(changed_other)),
     ]
     sent = [exchange for exchange in exchanges if exchange.sent]
     used = [completion_tokens(exchange).tokens for exchange in sent]
@@ -213,56 +190,6 @@ def _of_calls(exchanges: Sequence[Exchange]) -> Iterator[EndingRecord]:
     if loop is not None:
         last = made[loop.start + loop.length - 1][0]
         yield _record(Ending.TOOL_CALL_LOOP, last, f"'{escape(made[loop.start][1].name, 100)}': {loop}")
-
-
-# ---------------------------------------------------------------------------------------------- from run and tree
-
-
-def _of_run(exchanges: Sequence[Exchange], run: AgentRun, limits: AttemptLimits) -> Iterator[EndingRecord]:
-    if run.ended is AgentEnd.CLOCK:
-        yield EndingRecord(Ending.TASK_CLOCK, run.seconds, f"{limits.task_seconds:g} s")
-        return
-    if run.ended is AgentEnd.KILLED or _failed(exchanges, run):
-        yield EndingRecord(Ending.AGENT_CRASHED, run.seconds, _crash(run))
-    elif _finished(exchanges, run):
-        yield EndingRecord(Ending.FINISHED, run.seconds, "")
-    elif not any(exchange.cut in (Cut.DEADLINE, Cut.REFUSED) for exchange in exchanges):  # these made it stop
-        yield EndingRecord(Ending.STOPPED, run.seconds, "")
-
-
-def _failed(exchanges: Sequence[Exchange], run: AgentRun) -> bool:
-    """By its exit code, unless an answer that was no reply came last: many agents exit with 1 then, as they may."""
-    if not run.exit_code:
-        return run.exit_code is None
-    return run.exit_code >= _EXIT_OF_SHELL or not exchanges or exchanges[-1].cut is None
-
-
-def _finished(exchanges: Sequence[Exchange], run: AgentRun) -> bool:
-    """As the agent says; else by the sign of all chat agents: a last reply that is text and asks for no tool."""
-    if run.finished is not None:
-        return run.finished
-    serving = [exchange for exchange in exchanges if not exchange.auxiliary]
-    if not serving:
-        return False
-    last = serving[-1]
-    return last.cut is None and last.finish_reason == "stop" and bool(last.content.strip()) and not last.tool_calls
-
-
-def _crash(run: AgentRun) -> str:
-    if run.ended is AgentEnd.KILLED:
-        return "killed for too much output"
-    memory = ", a process was killed for memory" if run.oom_killed else ""
-    lines = run.stderr_tail.strip().splitlines()
-    return f"exit code {run.exit_code}{memory}" + (f": {lines[-1][:300]}" if lines else "")
-
-
-def _of_tree(run: AgentRun, production: tuple[str, ...], other: tuple[str, ...]) -> Iterator[EndingRecord]:
-    if production:
-        return
-    if other:
-        yield EndingRecord(Ending.EDITS_OUTSIDE_ONLY, run.seconds, ", ".join(other[:5]))
-    else:
-        yield EndingRecord(Ending.NO_PRODUCTION_EDIT, run.seconds, "")
 
 
 def _record(ending: Ending, exchange: Exchange, detail: str) -> EndingRecord:
