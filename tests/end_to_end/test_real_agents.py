@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -144,3 +145,18 @@ def test_no_container_or_volume_is_left(trial: Trial) -> None:
         assert client.containers.list(all=True, filters=label) == []
         assert client.volumes.list(filters=label) == []
     client.close()
+
+
+def test_opencode_talks_to_the_embedded_demo_model(tmp_path: Path) -> None:
+    """The model was not made for its prompts: it starts, is answered, and ends; whatever it scores is honest."""
+    client = connect()
+    build_agent_image(client, find_package("opencode"))
+    client.close()
+    run = run_pytest(
+        tmp_path, "--agent-mode=baseline", "--agent-name=opencode", f"--agent-task={TASK}", "--agent-seed=4242",
+        "--agent-task-seconds=240", "--agent-exit=measure", *QUIET_PLUGINS, "--tb=no", seconds=600,
+    )  # fmt: skip
+    (record,) = run.records.values()
+    assert record.complete and record.agent is not None and record.submission is not None, run.output
+    assert record.agent.ended == "exited" and record.agent.requests >= 1 and record.agent.completion_tokens > 0
+    assert "agent_crashed" not in {ending.ending for ending in record.submission.endings}
