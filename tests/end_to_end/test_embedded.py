@@ -38,6 +38,19 @@ def test_the_servers_were_in_their_modes_and_reused_no_prefix(graded: Graded) ->
     assert baseline.server.model_sha256 == mtp.server.model_sha256 and baseline.server.demo
 
 
+def test_all_counts_of_tokens_agree_and_drafts_are_known_by_position(graded: Graded) -> None:
+    agents = [record.agent for record in graded.records.values()]
+    accounts = [agent.token_account for agent in agents if agent is not None]
+    assert [account.disagreements for account in accounts if account is not None] == [[], []]
+    mtp = graded.records[f"{TASK}[mtp-4242]"].agent
+    assert mtp is not None and mtp.draft_steps is not None and mtp.token_account is not None
+    assert mtp.token_account.usage_tokens == mtp.token_account.timings_tokens == mtp.predicted_tokens
+    assert len(mtp.draft_steps.accepted_at) == 3
+    assert sum(mtp.draft_steps.accepted_at) == mtp.draft_steps.accepted == mtp.drafts.accepted
+    assert mtp.first_token_seconds and mtp.server_peak_rss_bytes
+    assert any(line.startswith("speed ") for line in graded.output.splitlines())
+
+
 def test_workers_kept_the_order_of_the_plan(graded: Graded) -> None:
     starts = [record.agent.started_at for record in graded.records.values() if record.agent is not None]
     ends = [r.agent.started_at + r.agent.clock_seconds for r in graded.records.values() if r.agent is not None]
