@@ -250,7 +250,7 @@ def _refuse_weak_asserts(config: pytest.Config) -> None:
     if sys.flags.optimize:
         raise SettingsError("Python runs with -O (PYTHONOPTIMIZE): asserts do nothing", "unset PYTHONOPTIMIZE")
     if config.getoption("assertmode", "plain") == "plain":
-        raise SettingsError("--assert=plain (or -p no:assertion) hides what a check compared", "leave it out")
+        raise SettingsError("--assert=plain hides what a check compared", "leave it (or -p no:assertion) out")
     if getattr(config.option, "reruns", None):
         raise SettingsError("--reruns gives a second draw, which is a second chance", "use --agent-repeat")
 
