@@ -92,7 +92,7 @@ class Settings(_Model):
     agent_env: dict[str, str] = Field(default_factory=dict)
     """Environment of the agent ``command``."""
     agent_image: str | None = None
-    """Image that the agent runs in, in place of the one made for it here."""
+    """Image for an agent that has one of its own, in place of it; ``toolloop`` and ``single`` use ``image``."""
     agent_tools: bool = False
     """Whether the agent ``command`` needs a model that can call tools."""
     sampling: Sampling = Field(default_factory=lambda: Sampling.model_validate({}))
