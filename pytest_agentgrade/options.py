@@ -14,6 +14,7 @@ from pytest_agentgrade.errors import SettingsError
 if TYPE_CHECKING:
     from pytest_agentgrade.assignment.presets import Preset
     from pytest_agentgrade.assignment.settings import Layer, Resolved
+    from pytest_agentgrade.records.model import RunRecord
 
 
 class _Option(NamedTuple):
@@ -59,6 +60,10 @@ _OPTIONS = (
 """Options that set one field of the settings each."""
 
 
+_STARTERS = ("agent_mode", "agent_patches", "agent_preset")
+"""Destinations of the options that each make a pytest run one that grades."""
+
+
 def add_options(parser: pytest.Parser) -> None:
     """Register ``--agent-*``; values stay plain text so that they travel to xdist workers."""
     group = parser.getgroup("agentgrade", "grade coding agents, mode by mode")
@@ -76,7 +81,15 @@ def is_active(config: pytest.Config) -> bool:
 
 def asks_for_grading(given: Namespace) -> bool:
     """The same of options that pytest has only begun to read."""
-    return any(getattr(given, name) is not None for name in ("agent_mode", "agent_patches", "agent_preset"))
+    return any(getattr(given, name) is not None for name in _STARTERS) or recorded_run(given) is not None
+
+
+def recorded_run(given: Namespace) -> Path | None:
+    """The run that ``--agent-run-dir`` alone names: then everything else is as recorded there."""
+    if given.agent_run_dir is None or any(getattr(given, name) is not None for name in _STARTERS):
+        return None
+    folder = Path(_path(given.agent_run_dir))
+    return folder if (folder / "run.json").is_file() else None
 
 
 def only_looks(config: pytest.Config) -> bool:
@@ -90,6 +103,8 @@ def mode_names(config: pytest.Config) -> list[str]:
     given = config.getoption("agent_mode")
     if given is not None:
         return _names(given)
+    if (folder := recorded_run(config.option)) is not None:
+        return list(dict.fromkeys(key.mode for key in _recorded(folder).plan))
     preset = chosen_preset(config)
     return list(preset.modes) if preset and config.getoption("agent_patches") is None else ["patches"]
 
@@ -105,19 +120,29 @@ def chosen_preset(config: pytest.Config) -> Preset | None:
 def patches_folder(config: pytest.Config) -> Path | None:
     """The folder of ``--agent-patches``."""
     given = config.getoption("agent_patches")
+    if (folder := recorded_run(config.option)) is not None:
+        given = _recorded(folder).patches
     return None if given is None else Path(_path(given))
 
 
 def resolve_options(config: pytest.Config) -> Resolved:
     """Settings of this run: defaults, preset, file in rootdir, command line. SettingsError says what is wrong."""
-    from pytest_agentgrade.assignment.settings import read_file_layer, resolve
+    from pytest_agentgrade.assignment.settings import Layer, read_file_layer, resolve
 
+    if (folder := recorded_run(config.option)) is not None:
+        return resolve([Layer(f"{folder.name}/run.json", _recorded(folder).settings), _command_line(config)])
     preset = chosen_preset(config)
     layers = [read_file_layer(Path(config.rootpath)), _command_line(config)]
     resolved = resolve([preset.layer, *layers] if preset else layers)
     if preset and config.getoption("agent_patches") is None:
         preset.require_model(resolved)
     return resolved
+
+
+def _recorded(folder: Path) -> RunRecord:
+    from pytest_agentgrade.records.store import RunStore
+
+    return RunStore(folder).run()
 
 
 def _command_line(config: pytest.Config) -> Layer:

@@ -100,15 +100,19 @@ def report_on(paths: Sequence[Path], gates: Sequence[Gate] = ()) -> Report:
 
 
 def newest_runs(rootdir: Path, modes: Sequence[str]) -> list[Path]:
-    """For each mode the newest run below ``rootdir`` that has it; SettingsError when there is none."""
+    """For each mode the newest run below ``rootdir`` with a graded attempt of it; SettingsError without one."""
     found: list[Path] = []
     for mode in modes:
-        folder = next((f for f in _newest_first(rootdir) if mode in RunStore(f).run().modes), None)
+        folder = next((folder for folder in _newest_first(rootdir) if _has_graded(folder, mode)), None)
         if folder is None:
             raise SettingsError(f"no run of mode {mode!r} in {rootdir / RUNS_FOLDER}", f"pytest --agent-mode={mode}")
         if folder not in found:
             found.append(folder)
     return found
+
+
+def _has_graded(folder: Path, mode: str) -> bool:
+    return any(record.complete and record.key.mode == mode for record in RunStore(folder).records())
 
 
 def _newest_first(rootdir: Path) -> list[Path]:

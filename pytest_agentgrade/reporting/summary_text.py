@@ -38,7 +38,7 @@ def summary_lines(run: RunRecord, records: Sequence[AttemptRecord], *, markdown:
 
 
 _DELIVERY_HEAD = (
-    "mode", "attempts", "working patches", "checks passed", "tok/s", "time to patch", "patches/hour", "drafts accepted",
+    "mode", "attempts", "working patches", "checks", "tok/s", "time to patch", "patches/hour", "drafts accepted",
 )  # fmt: skip
 _STOP_HEAD = ("attempts that met", *(title for title, _ in _STOPS))
 
@@ -85,9 +85,18 @@ def _notes(run: RunRecord, records: Sequence[AttemptRecord], summaries: Sequence
             notes.append(f"{one.mode}: not counted: {', '.join(left_out)}.")
         if one.contradicted:
             notes.append(f"{one.mode}: {one.contradicted} attempts ran on a server that was NOT in this mode.")
-    notes += [*_faults(records), *_broken_checks(records), *speed_notes(summaries)]
+    notes += [*_refused(records), *_faults(records), *_broken_checks(records), *speed_notes(summaries)]
     notes.append(f"Records: {run.run_id}. All attempts count in patches/hour, whatever stopped them.")
     return notes
+
+
+def _refused(records: Sequence[AttemptRecord]) -> list[str]:
+    """Submissions that are no plain tree of files: they fail every check."""
+    return [
+        f"{record.key.task}[{record.key.label}]: submission refused, fails every check: {record.submission.refused}"
+        for record in records
+        if record.submission is not None and record.submission.refused is not None
+    ]
 
 
 def _faults(records: Sequence[AttemptRecord]) -> list[str]:

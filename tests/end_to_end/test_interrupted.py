@@ -120,7 +120,7 @@ def test_some_checks_are_never_a_score_and_the_rest_can_be_judged_later(tmp_path
         identity = f"hidden_checks/{TASK}/test_{TASK}.py::{ONE_CHECK}[scripted-1]"
         again = run_pytest(tmp_path, *plain, identity)
         assert again.code == 0 and "1 passed" in again.output
-        whole = run_pytest(tmp_path, *plain, f"--agent-run-dir={first.run.folder}")
+        whole = run_pytest(tmp_path, f"--agent-run-dir={first.run.folder}", "-p", "no:randomly")
         assert len(server.requests) == asked, "the agent never ran again"
     (record,) = whole.records.values()
     assert record.complete and record.delivers and whole.code == 0

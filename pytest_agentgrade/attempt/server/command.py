@@ -62,7 +62,7 @@ def _url_command(mode: Mode, config: ServerConfig, server: str) -> ServerCommand
         given = " ".join((*config.args, *mode.server_args))
         raise SettingsError(
             f"mode {mode.name} has the server flags '{given}', but its server {server} runs already",
-            "start that server with these flags and remove them here, or let pytest-agentgrade launch a server",
+            f"start it with these flags and give it a mode without any: [modes.NAME] with server = {server!r} alone",
         )
     url = server.rstrip("/").removesuffix("/v1")
     return ServerCommand(ServerKind.URL, url, (), (), "", None)
