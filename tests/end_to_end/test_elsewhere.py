@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import venv
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_agentgrade.grading.solutions import reference_tree
+from pytest_agentgrade.records.store import RunStore
 from pytest_agentgrade.submission.render import render_patch
 from tests.graded import PROJECT, QUIET_PLUGINS, Graded, run_pytest, the_task
 
@@ -36,11 +38,12 @@ def test_regrade_comes_to_the_same_verdicts(graded: Graded) -> None:
     assert f"{TASK}[patches-1]: 10/10, was 10/10" in done.stdout and "all verdicts are as recorded" in done.stdout
 
 
-def test_regrade_notices_a_submission_that_was_exchanged(graded: Graded) -> None:
-    (record,) = graded.run.records()
-    attempt = graded.run.attempt(graded.run.planned()[0])
-    attempt.write_submission(the_task(TASK).base)
-    done = agentgrade("regrade", str(graded.run.folder), folder=graded.folder)
+def test_regrade_notices_a_submission_that_was_exchanged(graded: Graded, tmp_path: Path) -> None:
+    copy = RunStore(tmp_path / "copy")
+    shutil.copytree(graded.run.folder, copy.folder)
+    (record,) = copy.records()
+    copy.attempt(copy.planned()[0]).write_submission(the_task(TASK).base)
+    done = agentgrade("regrade", str(copy.folder), folder=graded.folder)
     assert done.returncode == 1 and "differ" in done.stdout + done.stderr and record.passed == 10
 
 
