@@ -125,7 +125,7 @@ def _regrade(options: argparse.Namespace) -> int:
     from pytest_agentgrade.regrading import regrade
 
     changed = regrade(options.run, Path.cwd(), print)
-    print(f"{changed} verdicts differ from the recorded ones" if changed else "all verdicts are as recorded")
+    print(f"{changed} verdicts differ from the recorded ones" if changed else "no recorded verdict has changed")
     return EXIT_FAILED if changed else EXIT_OK
 
 

@@ -35,7 +35,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
 def test_regrade_comes_to_the_same_verdicts(graded: Graded) -> None:
     done = agentgrade("regrade", str(graded.run.folder), folder=graded.folder)
     assert done.returncode == 0, done.stderr
-    assert f"{TASK}[patches-1]: 10/10, was 10/10" in done.stdout and "all verdicts are as recorded" in done.stdout
+    assert f"{TASK}[patches-1]: 10/10, was 10/10" in done.stdout and "no recorded verdict has changed" in done.stdout
 
 
 def test_regrade_notices_a_submission_that_was_exchanged(graded: Graded, tmp_path: Path) -> None:
