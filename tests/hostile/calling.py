@@ -50,6 +50,7 @@ def on(what, a, k):
         for _ in range(4): threading.Thread(target=poke, daemon=True).start()
     return 0
 """,
+        Conclusion.LIMIT,
     ),
     acting(
         "factory_called_by_all", "expiring_cache",

@@ -37,5 +37,5 @@ def judge(client: docker.DockerClient, image: Image) -> Iterator[Judge]:
 @pytest.fixture(scope="session")
 def impatient_judge(client: docker.DockerClient, image: Image) -> Iterator[Judge]:
     """Gives up early: for candidates that never answer."""
-    with Judge(client, image, Owner.current(), RUN_ID, limits=Limits(question=4.0, check=8.0)) as judge:
+    with Judge(client, image, Owner.current(), RUN_ID, limits=Limits(question=3.0, check=5.0)) as judge:
         yield judge

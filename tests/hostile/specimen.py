@@ -95,7 +95,7 @@ class Specimen:
     name: str
     task: str
     files: Mapping[str, bytes] = field(repr=False)
-    """What it puts into the workspace; None as content is said by ``deleted``."""
+    """What it puts into the workspace."""
     concludes: Conclusion = Conclusion.NOT_ABOVE
     checks: tuple[str, ...] = ()
     """Checks that tell; those of TELLING where none are named."""
@@ -119,6 +119,8 @@ class Specimen:
         """Names of the checks to run."""
         if self.concludes is Conclusion.UNCHANGED:
             return (BASELINE[self.task], *(self.checks or TELLING[self.task])[:1])
+        if self.concludes is Conclusion.LIMIT:  # seconds each
+            return (self.checks or TELLING[self.task])[:1]
         if self.concludes is Conclusion.BELOW:
             return (BASELINE[self.task], *self.checks)
         return self.checks or TELLING[self.task]

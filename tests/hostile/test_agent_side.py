@@ -50,9 +50,10 @@ mkdir -p .git/hooks .git/info; for h in pre-commit post-checkout fsmonitor-watch
 printf '#!/bin/sh\ntouch /tmp/owned' > .git/hooks/$h; chmod +x .git/hooks/$h; done
 for key in core.fsmonitor core.pager filter.x.smudge filter.x.clean; do git config $key 'touch /tmp/owned'; done
 echo '* filter=x' | tee .gitattributes > .git/info/attributes
-for f in conftest.py pytest.ini sitecustomize.py tests/conftest.py sqlite_transfers/conftest.py; do echo 'raise SystemExit(0)' > $f; done
+for f in conftest.py pytest.ini sitecustomize.py tests/conftest.py sqlite_transfers/conftest.py; do
+echo 'raise SystemExit(0)' > $f; done
 mkdir sqlite_transfers/__pycache__; echo x > sqlite_transfers/__pycache__/transfers.cpython-311.pyc
-sqlite() { :; }; nohup sh -c 'trap "" TERM HUP; while :; do sleep 1; done' > /dev/null 2>&1 &
+nohup sh -c 'trap "" TERM HUP; while :; do sleep 1; done' > /dev/null 2>&1 &
 """
 FLOOD = "import os\nfd = os.open('/proc/1/fd/1', os.O_WRONLY)\nwhile True: os.write(fd, b'x' * 65536)\n"
 

@@ -26,7 +26,7 @@ from pytest_agentgrade.grading.transport import TransportEnd, Who
 from pytest_agentgrade.grading.verdict import Outcome, classify
 from tests.graded import TASKS, the_task
 
-ROUNDS, LIES = 40, 2
+ROUNDS, LIES = 30, 1
 """Random drivers, and right ones with one lie, for each check."""
 PLAIN: list[Any] = [
     None, True, False, "", "zz", "\ud800", "\x1b[2J\u202e", "BEGIN", ["i", "0x0"], ["i", "0x1"], ["i", "-0x1"],

@@ -22,7 +22,7 @@ from pytest_agentgrade.sandbox.image import Image
 from pytest_agentgrade.sandbox.owner import Owner
 from pytest_agentgrade.sandbox.volume import WorkspaceVolume
 from pytest_agentgrade.submission.tree import TreeFile
-from tests.graded import the_task
+from tests.graded import QUIET_PLUGINS, run_pytest, the_task
 from tests.scripted_server import SCRIPTS, ScriptedServer
 
 from .test_proxy import POLICY
@@ -173,3 +173,18 @@ def test_an_unknown_runtime_is_the_hosts_fault_and_named(client: docker.DockerCl
     ):
         raise AssertionError("nothing can run")
     assert containers(client, "judge") == []
+
+
+def test_the_option_reaches_the_engine_and_a_wrong_one_is_no_failure_of_the_candidate(tmp_path: Path) -> None:
+    (tmp_path / "patches").mkdir()
+    (tmp_path / "patches" / "sqlite_transfers.patch").write_text(
+        "--- /dev/null\n+++ b/NOTES.md\n@@ -0,0 +1 @@\n+Nothing.\n"
+    )
+    done = run_pytest(
+        tmp_path, "--agent-patches=patches", "--agent-task=sqlite_transfers", "--agent-seed=1",
+        "-k", "moves_the_amount", "--agent-runtime=no-such-runtime", "--tb=short", *QUIET_PLUGINS,
+    )  # fmt: skip
+    assert done.code == pytest.ExitCode.TESTS_FAILED and "1 error" in done.output and "failed" not in done.output
+    assert "no-such-runtime" in done.output
+    (record,) = done.run.records()
+    assert record.passed == 0 and not record.complete

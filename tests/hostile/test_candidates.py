@@ -8,12 +8,14 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import docker
 import pytest
 
+from pytest_agentgrade.errors import CandidateFailed
 from pytest_agentgrade.grading.judge import Judge
 from pytest_agentgrade.grading.verdict import Outcome, Verdict
 
@@ -104,6 +106,26 @@ def test_nothing_is_left_behind(client: docker.DockerClient, judge: Judge, impat
     api: Any = client.api
     left = [item["Id"] for item in api.containers(all=True) if RUN_ID in item["Labels"].values()]
     assert left == []
+
+
+def test_no_process_of_a_fork_bomb_lives_on(impatient_judge: Judge) -> None:
+    specimen = next(one for one in EXHAUSTING if one.name == "hang_with_children")
+    task, tree = specimen.judged()
+    with suppress(CandidateFailed), impatient_judge.open(task, tree, 1) as candidate:
+        transport: Any = candidate._conversation.session.transport
+        candidate.call("expiring_cache:ExpiringCache")
+    assert processes_of(transport.container_id), "it has children while it is there"
+    impatient_judge.settle()
+    assert processes_of(transport.container_id) == []
+
+
+def processes_of(container: str) -> list[str]:
+    """Processes of this machine whose control group is the container's."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cgroup"):
+        with suppress(OSError):
+            found += [place.parent.name] if container in place.read_text() else []
+    return found
 
 
 @pytest.mark.parametrize("specimen", [EXHAUSTING[8], TAMPERING[0], HOOKING[-1]], ids=lambda one: one.name)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import docker
 import pytest
 
+from pytest_agentgrade.attempt.agents import runner
 from pytest_agentgrade.attempt.snapshot import take
-from pytest_agentgrade.errors import SubmissionRefused
-from pytest_agentgrade.sandbox.container import MEGABYTE, Container, ContainerSpec
+from pytest_agentgrade.errors import HostError, SubmissionRefused
+from pytest_agentgrade.patch_intake import _read_patch
+from pytest_agentgrade.sandbox.container import MEGABYTE, Container, ContainerEnd, ContainerSpec
 from pytest_agentgrade.sandbox.image import Image
 from pytest_agentgrade.sandbox.owner import Owner
 from pytest_agentgrade.sandbox.volume import WorkspaceVolume
+from pytest_agentgrade.submission.paths import IntakeLimits
 from pytest_agentgrade.submission.tree import Submission
 
 
@@ -103,3 +109,38 @@ def test_it_is_read_as_it_is(
     client: docker.DockerClient, image: Image, volume: WorkspaceVolume, script: str, paths: set[str]
 ) -> None:
     assert set(left(client, image, volume, script).tree) == paths
+
+
+class Lingering:
+    """A container that has closed its output and ends only when it is killed, or not even then."""
+
+    def __init__(self, *ends: bool) -> None:
+        self.ends = list(ends)
+        self.killed = False
+
+    def wait(self, _timeout: float) -> bool:
+        return self.ends.pop(0)
+
+    def kill(self) -> None:
+        self.killed = True
+
+    def end(self) -> ContainerEnd:
+        return ContainerEnd(137, False, "")
+
+
+def test_an_agent_that_closes_its_output_and_stays_is_killed() -> None:
+    """Commands may attach to the first process, which runs as the same user, and close its output."""
+    container: Any = Lingering(False, True)
+    assert runner._end(container).exit_code == 137 and container.killed
+    quick: Any = Lingering(True)
+    assert runner._end(quick).exit_code == 137 and not quick.killed
+    stuck: Any = Lingering(False, False)
+    with pytest.raises(HostError, match="did not end"):
+        runner._end(stuck)
+
+
+def test_of_an_endless_patch_file_no_more_is_read_than_may_be(tmp_path: Path) -> None:
+    path = tmp_path / "huge.patch"
+    path.touch()
+    os.truncate(path, 1 << 42)
+    assert len(_read_patch(path)) == IntakeLimits().patch_bytes + 1

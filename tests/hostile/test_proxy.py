@@ -19,6 +19,7 @@ from pytest_agentgrade.attempt.proxy import MAX_REFUSED, RecordingProxy
 from pytest_agentgrade.attempt.proxy_flight import CHAT_PATH
 from pytest_agentgrade.attempt.proxy_log import read_log
 from pytest_agentgrade.attempt.proxy_policy import MAX_BODY_BYTES, ProxyPolicy
+from pytest_agentgrade.attempt.proxy_stream import ReplyParts
 from tests.scripted_server import Say, ScriptedServer, in_turn
 
 POLICY = ProxyPolicy(
@@ -203,6 +204,29 @@ def test_large_bodies_are_bounded_in_sum(rig: Rig) -> None:
     body = b'{"messages":[{"role":"user","content":"%s"}]}' % (b"x" * (MAX_BODY_BYTES - 100))
     statuses = [rig.post(body) for _ in range(9)]
     assert statuses[0] == 200 and statuses[-1] == 404
+
+
+def test_a_request_that_its_own_agent_cannot_read_is_refused(tmp_path: Path) -> None:
+    """The agent's plugin looks for its marks in whatever its container sends."""
+    with ScriptedServer(in_turn(Say(content="Hello."))) as server:
+        path = tmp_path / "proxy.sock"
+        with RecordingProxy(
+            server.url,
+            path,
+            POLICY,
+            tmp_path / "log",
+            is_auxiliary=lambda request: request["messages"][0]["content"][99],
+        ) as proxy:
+            assert Rig(server, proxy, path, tmp_path / "log").post(GOOD) == 400
+        assert server.requests == [] and proxy.exchanges[0].cut is Cut.INVALID
+
+
+def test_figures_of_a_server_are_finite_and_flat() -> None:
+    parts = ReplyParts()
+    odd = {"predicted_n": 5, "predicted_ms": float("nan"), "prompt_n": 10**30, "deep": {"a": {"b": 1}, "c": 2}, "x": []}
+    parts.add({"timings": odd, "usage": {"completion_tokens": True, "\x1b": "\x1b"}})
+    assert parts.timings == {"predicted_n": 5, "deep": {"c": 2}}
+    assert parts.usage == {"completion_tokens": True, "\\x1b": "\\x1b"}
 
 
 def _open_files() -> int:
