@@ -15,11 +15,15 @@ import docker
 from pytest_agentgrade.errors import EngineUnavailable, HostError
 from pytest_agentgrade.sandbox.engine import connect
 from pytest_agentgrade.sandbox.image import Image, ensure_image
+from pytest_agentgrade.sandbox.owner import process_start_time
 from pytest_agentgrade.sandbox.sweep import sweep
 
 PACKAGES = ("docker.io", "iptables")
 _SYSTEM_PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
 _START_SECONDS = 60.0
+_RUNTIME_FOLDER = Path("/var/run")
+_PID_FILES = {"docker.pid": "dockerd", "docker/containerd/containerd.pid": "containerd"}
+"""Below the runtime folder: file -> the program whose process id it holds."""
 _BY_HAND = "install Docker Engine 20.10 or newer (https://docs.docker.com/engine/install/) and start it"
 
 Log = Callable[[str], None]
@@ -57,7 +61,34 @@ def _engine(log: Log) -> docker.DockerClient:
         log("starting the engine with systemd")
         _run(("systemctl", "start", "docker"))
         return wait_until_ready(connect, lambda: "")
+    clear_stale_pid_files(_RUNTIME_FOLDER, log)
     return start_in_background(command, engine_log(), connect, log)
+
+
+def clear_stale_pid_files(folder: Path, log: Log) -> None:
+    """Remove what an engine that was killed left in ``folder``: the next one refuses to start beside it.
+
+    A process id may be that of a zombie, or have been given to somebody else since: only a living process of that name
+    keeps its file.
+    """
+    for name, program in _PID_FILES.items():
+        file = folder / name
+        try:
+            pid = int(file.read_text(encoding="ascii"))
+        except (FileNotFoundError, ValueError):
+            continue
+        if not _is_running(pid, program):
+            log(f"removing {file}, left by an engine that was killed")
+            file.unlink(missing_ok=True)
+
+
+def _is_running(pid: int, program: str) -> bool:
+    if process_start_time(pid) is None:
+        return False
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip() == program
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def install(log: Log) -> None:

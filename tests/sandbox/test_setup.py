@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import docker
@@ -90,3 +92,26 @@ def test_an_engine_of_the_users_choice_is_not_replaced(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", CONNECT], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "start that engine or unset the variable" in done.stderr.splitlines()[-1]
+
+
+def test_pid_files_of_a_killed_engine_are_removed_and_a_living_ones_kept(tmp_path: Path) -> None:
+    """A dead process, a zombie, a process of another name; then one that lives and has the name."""
+    program = tmp_path / "dockerd"
+    shutil.copy("/bin/sleep", program)
+    pid_file = tmp_path / "docker.pid"
+    living = subprocess.Popen([program, "60"])
+    other = subprocess.Popen(["sleep", "60"])
+    zombie = subprocess.Popen(["true"])
+    try:
+        while Path(f"/proc/{zombie.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            time.sleep(0.01)
+        for pid, stays in ((living.pid, True), (other.pid, False), (zombie.pid, False), (2**22 + 1, False)):
+            pid_file.write_text(str(pid))
+            said: list[str] = []
+            setup.clear_stale_pid_files(tmp_path, said.append)
+            assert pid_file.exists() is stays and bool(said) is not stays
+    finally:
+        for process in (living, other):
+            process.kill()
+            process.wait()
+        zombie.wait()
