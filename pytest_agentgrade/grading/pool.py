@@ -11,7 +11,7 @@ from contextlib import suppress
 from pytest_agentgrade.errors import HostError
 from pytest_agentgrade.grading.transport import Transport
 
-PARALLEL_STARTS = 4
+PARALLEL_STARTS = 3
 """More at a time make none of them faster on two cores."""
 
 
