@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ class Graded:
     code: int
     output: str
     folder: Path
+    peak_kb: int
+    """Peak resident memory of the largest of pytest and the processes it waited for, in kB."""
 
     @property
     def run(self) -> RunStore:
@@ -67,13 +70,18 @@ def start_pytest(folder: Path, *arguments: str, env: dict[str, str] | None = Non
 def run_pytest(folder: Path, *arguments: str, env: dict[str, str] | None = None, seconds: float = 300) -> Graded:
     """Run pytest in ``folder`` to its end; a hang is killed and fails the test with what was printed."""
     process = start_pytest(folder, *arguments, env=env)
+    overdue = threading.Timer(seconds, os.killpg, (process.pid, signal.SIGKILL))
+    overdue.start()
     try:
-        output, _ = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        raise AssertionError(f"pytest did not end within {seconds} s:\n{output}") from None
-    return Graded(process.returncode, output, folder)
+        assert process.stdout is not None
+        with process.stdout:
+            output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode != -signal.SIGKILL, f"pytest was killed; after {seconds} s it is:\n{output}"
+        return Graded(process.returncode, output, folder, usage.ru_maxrss)
+    finally:
+        overdue.cancel()
 
 
 def write_settings(folder: Path, text: str) -> None:

@@ -13,6 +13,7 @@ import pytest
 import pytest_agentgrade
 
 PACKAGE = Path(pytest_agentgrade.__file__).parent
+PROJECT = Path(__file__).parents[1]
 PYTEST_SIDE = {"plugin", "options", "hookspecs", "collect"}
 FORBIDDEN = {
     "assignment": {"attempt", "grading", "records", "analysis", "reporting", "sandbox"},
@@ -75,7 +76,7 @@ def test_an_inactive_plugin_imports_nothing_heavy(module: str) -> None:
 
 
 def test_hidden_checks_import_the_vocabulary_and_the_standard_library_only() -> None:
-    checks = sorted((PACKAGE.parent / "hidden_checks").glob("*/test_*.py"))
+    checks = sorted((PROJECT / "hidden_checks").glob("*/test_*.py"))
     assert checks
     for path in checks:
         for name in imports(path):
