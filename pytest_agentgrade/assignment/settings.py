@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from pytest_agentgrade.assignment.mode import Mode
+from pytest_agentgrade.assignment.mode import Mode, settle_placebos
 from pytest_agentgrade.errors import SettingsError
 
 DEFAULT_SOURCE = "default"
@@ -53,6 +53,7 @@ class ModeSettings(_Model):
     server: str | None = None
     speculates: bool | None = None
     lossless: bool = True
+    placebo_of: str | None = None
 
 
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
@@ -120,7 +121,7 @@ class Settings(_Model):
     def all_modes(self) -> dict[str, Mode]:
         """Every mode by name, the built-in ones included."""
         tables = {name: ModeSettings.model_validate(table) for name, table in BUILT_IN_MODES.items()} | self.modes
-        return {name: _mode(name, table) for name, table in tables.items()}
+        return settle_placebos({name: _mode(name, table) for name, table in tables.items()})
 
     def pick_modes(self, names: Iterable[str], new: Callable[[str], Mode] | None = None) -> tuple[Mode, ...]:
         """The named modes in that order, unknown ones from ``new``. SettingsError for an unknown or repeated name."""
@@ -167,8 +168,7 @@ def resolve(layers: Iterable[Layer]) -> Resolved:
         settings = Settings.model_validate(merged)
     except ValidationError as error:
         raise _settings_error(error, sources) from error
-    for name in settings.modes:
-        _mode(name, settings.modes[name])
+    settings.all_modes()
     return Resolved(settings, sources)
 
 
@@ -214,7 +214,7 @@ def _from(folder: Path, path: str) -> str:
 
 
 def _mode(name: str, table: ModeSettings) -> Mode:
-    return Mode(name, tuple(table.server_args), table.model, table.server, table.speculates, table.lossless)
+    return Mode(name, **{**table.model_dump(), "server_args": tuple(table.server_args)})
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -104,3 +104,24 @@ def test_a_file_with_values_of_a_wrong_type_is_the_users_error(tmp_path: Path) -
     (tmp_path / "agentgrade.toml").write_text("model = 5\nmodes = [1]\n")
     with pytest.raises(SettingsError, match=r"agentgrade\.toml: model = 5 cannot be used"):
         resolve([read_file_layer(tmp_path)])
+
+
+def test_a_placebo_has_all_of_its_mode_and_its_own_flags_behind() -> None:
+    table = {"ub256": {"placebo_of": "mtp", "server_args": ["-ub", "256"]}}
+    found = resolve([Layer("t", {"modes": table})]).settings.all_modes()["ub256"]
+    assert found.server_args == ("--spec-type", "draft-mtp", "--spec-draft-n-max", "3", "-ub", "256")
+    assert (found.speculates, found.placebo_of) == (True, "mtp")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"placebo_of": "mpt", "server_args": ["-ub", "256"]}, "names no mode .* - name one of: baseline, mtp"),
+        ({"placebo_of": "x", "server_args": ["-ub", "256"]}, "names no mode"),
+        ({"placebo_of": "mtp"}, "changes nothing - .*determinism test"),
+        ({"placebo_of": "mtp", "model": "q4.gguf"}, "a model of its own: that is no placebo"),
+    ],
+)
+def test_what_is_no_placebo_is_refused(table: dict[str, object], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        resolve([Layer("t", {"modes": {"x": table}})])
