@@ -85,14 +85,19 @@ def twin_tests(experiment: Experiment) -> tuple[Determinism, ...]:
     return tuple(determinism(mode, twins) for mode, twins in same.items())
 
 
+def mode_attempts(experiment: Experiment, mode: str, budget: int) -> ModeAttempts:
+    """The counted attempts of a mode at a budget, for the statistics.
+
+    Always in the same order: intervals made of random draws must not depend on how the records were stored.
+    """
+    counted = sorted(experiment.counted(mode, budget), key=lambda one: cell_of(one.record.key))
+    return ModeAttempts(mode, tuple((one.record.key.task, outcome(one.record)) for one in counted))
+
+
 def _comparison(experiment: Experiment, pairs: ModePairs) -> Comparison | None:
-    """Always in the same order: intervals made of random draws must not depend on how the records were stored."""
     if not pairs.usable:
         return None
-    sides = []
-    for mode in (pairs.first_mode, pairs.second_mode):
-        counted = sorted(experiment.counted(mode, pairs.response_tokens), key=lambda one: cell_of(one.record.key))
-        sides.append(ModeAttempts(mode, tuple((one.record.key.task, outcome(one.record)) for one in counted)))
+    sides = [mode_attempts(experiment, mode, pairs.response_tokens) for mode in (pairs.first_mode, pairs.second_mode)]
     return compare(
         sides[0],
         sides[1],

@@ -26,33 +26,35 @@ def summary_lines(run: RunRecord, records: Sequence[AttemptRecord], *, markdown:
     """The whole summary as lines of plain text, or of Markdown."""
     table = markdown_table if markdown else text_table
     summaries = summarise(records)
-    figures = [*table(_DELIVERY_HEAD, [_delivery(one, summaries) for one in summaries])]
-    figures += ["", *table(_STOP_HEAD, [_stops(one, summaries) for one in summaries])]
+    figures = [*table(DELIVERY_HEAD, [delivery_row(one, summaries) for one in summaries])]
+    figures += ["", *table(STOP_HEAD, [stop_row(one, summaries) for one in summaries])]
     if has_speed(summaries):
-        figures += ["", *table(SPEED_HEAD, [speed_row(_name(one, summaries), one) for one in summaries])]
-    figures += ["", *_notes(run, records, summaries), ""]
+        figures += ["", *table(SPEED_HEAD, [speed_row(mode_name(one, summaries), one) for one in summaries])]
+    figures += ["", *summary_notes(run, records, summaries), ""]
     checks = [line for matrix in matrices(records) for line in (*_matrix_lines(matrix, markdown), "")]
     # In a terminal the end is what one sees first, in a document the beginning.
     parts = (figures, checks) if markdown else (checks, figures)
-    return [_scope(run), "", *parts[0], *parts[1]]
+    return [scope_line(run), "", *parts[0], *parts[1]]
 
 
-_DELIVERY_HEAD = (
+DELIVERY_HEAD = (
     "mode", "attempts", "working patches", "checks", "tok/s", "time to patch", "patches/hour", "drafts accepted",
 )  # fmt: skip
-_STOP_HEAD = ("attempts that met", *(title for title, _ in _STOPS))
+STOP_HEAD = ("attempts that met", *(title for title, _ in _STOPS))
 
 
-def _scope(run: RunRecord) -> str:
+def scope_line(run: RunRecord) -> str:
+    """What was run, in one line."""
     tasks = len({key.task for key in run.plan})
     seeds = len({(key.seed, key.repeat) for key in run.plan})
     modes = ", ".join(dict.fromkeys(key.mode for key in run.plan))
     return f"{modes}: {_count(tasks, 'task')} x {_count(seeds, 'seed')}, {run.order} order"
 
 
-def _delivery(one: ModeSummary, everyone: Sequence[ModeSummary]) -> list[str]:
+def delivery_row(one: ModeSummary, everyone: Sequence[ModeSummary]) -> list[str]:
+    """A row under :data:`DELIVERY_HEAD`."""
     return [
-        _name(one, everyone),
+        mode_name(one, everyone),
         f"{one.counted}" if one.counted == one.planned else f"{one.counted} of {one.planned}",
         f"{one.delivered}/{one.counted}" if one.counted else _NONE,
         f"{one.checks_passed}/{one.checks_total}" if one.counted else _NONE,
@@ -63,16 +65,19 @@ def _delivery(one: ModeSummary, everyone: Sequence[ModeSummary]) -> list[str]:
     ]
 
 
-def _stops(one: ModeSummary, everyone: Sequence[ModeSummary]) -> list[str]:
-    return [_name(one, everyone), *(str(one.met(*endings)) for _, endings in _STOPS)]
+def stop_row(one: ModeSummary, everyone: Sequence[ModeSummary]) -> list[str]:
+    """A row under :data:`STOP_HEAD`."""
+    return [mode_name(one, everyone), *(str(one.met(*endings)) for _, endings in _STOPS)]
 
 
-def _name(one: ModeSummary, everyone: Sequence[ModeSummary]) -> str:
+def mode_name(one: ModeSummary, everyone: Sequence[ModeSummary]) -> str:
+    """The mode, with its response budget where there are several."""
     budgets = {other.response_tokens for other in everyone}
     return one.mode if len(budgets) == 1 else f"{one.mode} at {one.response_tokens}"
 
 
-def _notes(run: RunRecord, records: Sequence[AttemptRecord], summaries: Sequence[ModeSummary]) -> list[str]:
+def summary_notes(run: RunRecord, records: Sequence[AttemptRecord], summaries: Sequence[ModeSummary]) -> list[str]:
+    """What has to be known beside the figures, one sentence each."""
     notes = []
     if any(record.server is not None and record.server.demo for record in records):
         notes.append(DEMO_NOTE)
