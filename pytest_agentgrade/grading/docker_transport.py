@@ -16,6 +16,7 @@ SCRATCH = "/scratch"
 OUTPUT_BYTES = 16 * MEGABYTE
 """All answers and upcalls of one check; read into Python objects they take about seven times that of the host."""
 _END_SECONDS = 5.0
+_LEAVE_SECONDS = 0.25
 
 
 def judge_spec(image: Image, runtime: str | None = None) -> ContainerSpec:
@@ -25,7 +26,7 @@ def judge_spec(image: Image, runtime: str | None = None) -> ContainerSpec:
     """
     return ContainerSpec(
         image=image.id,
-        command=tuple(command(WORK, SCRATCH)),
+        command=tuple(command(WORK, SCRATCH, version=image.python)),
         role="judge",
         env={"HOME": SCRATCH, "LANG": "C.UTF-8"},
         tmpfs=(Tmpfs(WORK, 32 * MEGABYTE), Tmpfs(SCRATCH, 16 * MEGABYTE), Tmpfs("/tmp", 16 * MEGABYTE)),
@@ -86,5 +87,8 @@ class DockerTransport:
         return escape_bytes(self._container.stderr[-300:])
 
     def close(self) -> None:
-        """Kill and remove the container."""
+        """Hang up, which ends an idle driver, and remove the container, killed if it stays."""
+        # Killing costs the engine a process of its own; a driver that reads the end of its input costs nothing.
+        self._container.hang_up()
+        self._container.wait(_LEAVE_SECONDS)
         self._container.remove()

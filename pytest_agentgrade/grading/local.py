@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import select
 import shutil
 import signal
@@ -37,7 +38,7 @@ class LocalTransport:
         for name in ("work", "scratch"):
             (self._folder / name).mkdir()
         return subprocess.Popen(
-            command(str(self._folder / "work"), self.scratch, str(_DATA_BYTES), python=sys.executable),
+            self._command(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -46,6 +47,10 @@ class LocalTransport:
             start_new_session=True,
             bufsize=0,
         )
+
+    def _command(self) -> list[str]:
+        folders = str(self._folder / "work"), self.scratch
+        return command(*folders, str(_DATA_BYTES), python=sys.executable, version=platform.python_version())
 
     def _pipes(self) -> tuple[int, int]:
         assert self._process.stdin is not None and self._process.stdout is not None

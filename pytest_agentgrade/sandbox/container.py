@@ -95,6 +95,11 @@ class Container:
         """Send end of file."""
         self._attached().close_input()
 
+    def hang_up(self) -> None:
+        """End its stdin and lose what it still writes; another thread's :meth:`receive` returns."""
+        if self._stream is not None:
+            self._stream.hang_up()
+
     def receive(self, timeout: float) -> bytes:
         """Some bytes of stdout, at least one; ``b""`` at its end.
 
@@ -152,8 +157,7 @@ class Container:
         Raises HostError when the engine refuses.
         """
         # The engine reports a container's death only after its output has gone somewhere: a flood would block it.
-        if self._stream is not None:
-            self._stream.hang_up()
+        self.hang_up()
         try:
             self._api.kill(self.id)
         except APIError as error:

@@ -2,8 +2,9 @@
 
     python -m tests.benchmarks.bench_grading [--rounds 5] [--task sqlite_transfers]
 
-Prints the median ratio of the time that judging ten checks takes to the time of ten `docker run python3 -c pass` with
-the same limits, one after the other. *cold*: nothing is started when the time begins, all is removed when it ends.
+Prints the median ratio of the time that judging ten checks takes to the time of ten `docker run --rm ... python3 -c
+pass` with the same limits, one after the other (*bare*); *engine* is the same through the engine's API, without the
+start of a client program for each. *cold*: nothing is started when the time begins, all is removed when it ends.
 *ahead*: ten containers wait, the time ends with the last verdict. *work*: what the checks themselves do, measured with
 plain local processes that wait (no container at all); some tasks' checks wait on purpose or move 80 MB.
 """
@@ -11,8 +12,10 @@ plain local processes that wait (no container at all); some tasks' checks wait o
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import secrets
 import statistics
+import subprocess
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -31,7 +34,7 @@ from pytest_agentgrade.grading.local import LocalTransport
 from pytest_agentgrade.grading.solutions import reference_tree
 from pytest_agentgrade.grading.suite import Check, load_checks
 from pytest_agentgrade.grading.verdict import Outcome
-from pytest_agentgrade.sandbox.container import Container, ContainerSpec
+from pytest_agentgrade.sandbox.container import USER, Container
 from pytest_agentgrade.sandbox.engine import connect
 from pytest_agentgrade.sandbox.image import Image, ensure_image
 from pytest_agentgrade.sandbox.owner import Owner
@@ -51,7 +54,7 @@ def main() -> None:
     with closing(client):
         image = ensure_image(client)
         rounds = [_round(client, image, task, drawn) for _ in range(options.rounds)]
-    for name in ("bare", "cold", "ahead", "work"):
+    for name in ("bare", "engine", "cold", "ahead", "work"):
         seconds = [one[name] for one in rounds]
         ratio = statistics.median(one[name] / one["bare"] for one in rounds)
         print(f"{name:6} {statistics.median(seconds):6.2f} s  {ratio:5.2f} of ten bare containers")
@@ -60,7 +63,8 @@ def main() -> None:
 def _round(client: docker.DockerClient, image: Image, task: Task, drawn: Drawn) -> dict[str, float]:
     with Judge(client, image, Owner.current(), "bench") as judge:
         return {
-            "bare": _timed(lambda: _bare(client, image)),
+            "bare": _timed(lambda: _bare(image)),
+            "engine": _timed(lambda: _engine(client, image)),
             "cold": _timed(lambda: _cold(judge, task, drawn)),
             "ahead": _ahead(judge, task, drawn),
             "work": _work(task, drawn),
@@ -102,16 +106,23 @@ def _work(task: Task, drawn: Drawn) -> float:
     return seconds
 
 
-def _bare(client: docker.DockerClient, image: Image) -> None:
+def _bare(image: Image) -> None:
     shape = judge_spec(image)
-    spec = ContainerSpec(
-        image=shape.image,
-        command=("python3", "-c", "pass"),
-        role="bench",
-        env=shape.env,
-        tmpfs=shape.tmpfs,
-        workdir=shape.workdir,
-    )
+    arguments = [
+        "--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", f"--user={USER}",
+        f"--memory={shape.memory_bytes}", f"--memory-swap={shape.memory_bytes}", f"--pids-limit={shape.pids}",
+        f"--cpus={shape.cpus}", f"--ulimit=nofile={shape.open_files}", "--ulimit=core=0", "--oom-score-adj=500",
+        f"--shm-size={shape.shm_bytes}", "--log-driver=none", "--init", "--pull=never", f"--workdir={shape.workdir}",
+        *(f"--tmpfs={item.path}:{item.options()}" for item in shape.tmpfs),
+        *(f"--env={name}={value}" for name, value in shape.env.items()),
+    ]  # fmt: skip
+    for _ in range(10):
+        subprocess.run(["docker", "run", "--rm", *arguments, image.id, "python3", "-c", "pass"], check=True)
+
+
+def _engine(client: docker.DockerClient, image: Image) -> None:
+    shape = judge_spec(image)
+    spec = dataclasses.replace(shape, command=("python3", "-c", "pass"), role="bench", stdin=False)
     for _ in range(10):
         with Container.start(client, spec, Owner.current(), "bench") as container:
             assert container.wait(60.0)
