@@ -1,4 +1,4 @@
-"""The table of speeds, and what has to be said beside it."""
+"""The tables of speeds, drafts and memory, and what has to be said beside them."""
 
 from __future__ import annotations
 
@@ -6,41 +6,59 @@ from collections.abc import Sequence
 
 from pytest_agentgrade.analysis.speed import ModeSpeed
 from pytest_agentgrade.analysis.summary import ModeSummary
+from pytest_agentgrade.wording import counted
 
 _NONE = "-"
-SPEED_HEAD = (
-    "speed", "tok/s", "short tool choices", "without loops", "first token", "prompt tok/s", "accepted length",
-    "peak memory",
+Table = tuple[Sequence[str], Sequence[Sequence[str]]]
+"""Head and rows."""
+_SPEED_HEAD = (
+    "speed", "tok/s", "short tool\nchoices", "without\nloops", "looping\nresponses", "first\ntoken", "prompt\ntok/s",
 )  # fmt: skip
+_DRAFTS_HEAD = ("drafts,\nmemory", "drafts\naccepted", "accepted\nlength", "peak\nmemory")
 
 
-def speed_row(name: str, one: ModeSummary) -> list[str]:
-    """A row under :data:`SPEED_HEAD`."""
+def speed_tables(names: Sequence[str], summaries: Sequence[ModeSummary]) -> list[Table]:
+    """Speed by kind of response, then drafts and memory; each only where a mode has figures for it.
+
+    The overall speed alone, which the first table of a report has too, makes no table.
+    """
+    pairs = list(zip(names, summaries, strict=True))
+    speeds = [_speed_row(name, one) for name, one in pairs]
+    others = [_drafts_row(name, one) for name, one in pairs]
+    found: list[Table] = [(_SPEED_HEAD, speeds)] if any(_tells(row[2:]) for row in speeds) else []
+    return found + ([(_DRAFTS_HEAD, others)] if any(_tells(row[1:]) for row in others) else [])
+
+
+def _tells(cells: Sequence[str]) -> bool:
+    return any(cell != _NONE for cell in cells)
+
+
+def _speed_row(name: str, one: ModeSummary) -> list[str]:
     speed = one.speed
+    known = speed.without_loops is not None or speed.looping_responses > 0
     return [
         name,
         _number(one.tokens_per_second),
         _short(speed),
-        _number(speed.without_loops) + (f" (-{speed.looping_responses})" if speed.looping_responses else ""),
+        _number(speed.without_loops),
+        str(speed.looping_responses) if known else _NONE,
         _number(speed.first_token_seconds, " s", places=2),
         _number(speed.prompt_per_second),
-        _accepted(speed),
-        _memory(speed),
     ]
 
 
-def has_speed(summaries: Sequence[ModeSummary]) -> bool:
-    """Whether any mode has a figure for the table beyond its overall speed, which the first table has."""
-    return any(row != _NONE for one in summaries for row in speed_row("", one)[2:])
+def _drafts_row(name: str, one: ModeSummary) -> list[str]:
+    accepted = _NONE if one.acceptance_rate is None else f"{one.accepted}/{one.drafted} ({one.acceptance_rate:.0%})"
+    return [name, accepted, _accepted(one.speed), _memory(one.speed)]
 
 
 def speed_notes(summaries: Sequence[ModeSummary]) -> list[str]:
-    """What the table's figures leave open."""
+    """What the tables' figures leave open."""
     notes = []
     for one in summaries:
         speed = one.speed
         if speed.disagreements:
-            where = f"{speed.disagreements} times, in {speed.disagreeing_attempts} attempts"
+            where = f"{counted(speed.disagreements, 'time')}, in {counted(speed.disagreeing_attempts, 'attempt')}"
             notes.append(f"{one.mode}: counts of tokens disagree {where}; the records say which.")
         if len(speed.accepted_at) > 1:
             shares = ", ".join(f"{share:.0%}" for share in speed.accepted_at)

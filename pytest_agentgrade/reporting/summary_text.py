@@ -3,71 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from pytest_agentgrade.analysis.matrix import TaskMatrix, matrices
 from pytest_agentgrade.analysis.summary import ModeSummary, summarise
 from pytest_agentgrade.demo import DEMO_NOTE
 from pytest_agentgrade.records.model import AttemptRecord, RunRecord
-from pytest_agentgrade.reporting.speed_text import SPEED_HEAD, has_speed, speed_notes, speed_row
+from pytest_agentgrade.reporting.page import PAGE_WIDTH
+from pytest_agentgrade.reporting.speed_text import Table, speed_notes, speed_tables
 from pytest_agentgrade.reporting.table import markdown_table, text_table
+from pytest_agentgrade.wording import counted
 
 _NONE = "-"
 _STOPS = (
-    ("response budget", ("response_budget_in_reasoning", "response_budget_in_content", "response_budget_in_tool_call")),
-    ("reasoning loop", ("reasoning_loop",)),
-    ("task clock", ("task_clock",)),
-    ("no production edit", ("no_production_edit", "edits_outside_only")),
+    (
+        "response\nbudget",
+        ("response_budget_in_reasoning", "response_budget_in_content", "response_budget_in_tool_call"),
+    ),
+    ("reasoning\nloop", ("reasoning_loop",)),
+    ("task\nclock", ("task_clock",)),
+    ("no production\nedit", ("no_production_edit", "edits_outside_only")),
 )
 """Columns of the table of limits: title, endings that count for it."""
+_BEYOND = "(beyond the prompt, not counted:)"
 _MARKS = {"passed": ".", "failed": "F", "error": "E", None: " "}
 
 
-def summary_lines(run: RunRecord, records: Sequence[AttemptRecord], *, markdown: bool = False) -> list[str]:
-    """The whole summary as lines of plain text, or of Markdown."""
-    table = markdown_table if markdown else text_table
+def summary_lines(
+    run: RunRecord, records: Sequence[AttemptRecord], *, markdown: bool = False, width: int = PAGE_WIDTH
+) -> list[str]:
+    """The whole summary as lines of plain text, or of Markdown; tables keep to ``width``, prose is not broken yet."""
+    table = partial(markdown_table if markdown else text_table, width=width)
     summaries = summarise(records)
-    figures = [*table(DELIVERY_HEAD, [delivery_row(one, summaries) for one in summaries])]
-    figures += ["", *table(STOP_HEAD, [stop_row(one, summaries) for one in summaries])]
-    if has_speed(summaries):
-        figures += ["", *table(SPEED_HEAD, [speed_row(mode_name(one, summaries), one) for one in summaries])]
-    figures += ["", *summary_notes(run, records, summaries), ""]
-    checks = [line for matrix in matrices(records) for line in (*_matrix_lines(matrix, markdown), "")]
+    figures = [line for head, rows in summary_tables(summaries) for line in (*table(head, rows), "")]
+    figures += [*summary_notes(run, records, summaries), ""]
+    checks = [line for matrix in matrices(records) for line in (*table(*matrix_table(matrix)), "")]
     # In a terminal the end is what one sees first, in a document the beginning.
     parts = (figures, checks) if markdown else (checks, figures)
     return [scope_line(run), "", *parts[0], *parts[1]]
 
 
-DELIVERY_HEAD = (
-    "mode", "attempts", "working patches", "checks", "tok/s", "time to patch", "patches/hour", "drafts accepted",
+def summary_tables(summaries: Sequence[ModeSummary]) -> list[Table]:
+    """What was delivered, what stopped the rest, and the speeds as far as they are known; a head may have two lines."""
+    names = [mode_name(one, summaries) for one in summaries]
+    delivered = [[name, *_delivery(one)] for name, one in zip(names, summaries, strict=True)]
+    stopped = [[name, *_stops(one)] for name, one in zip(names, summaries, strict=True)]
+    return [(_DELIVERY_HEAD, delivered), (_STOP_HEAD, stopped), *speed_tables(names, summaries)]
+
+
+_DELIVERY_HEAD = (
+    "mode", "attempts", "working\npatches", "checks\npassed", "tok/s", "time to\npatch", "patches/\nhour",
 )  # fmt: skip
-STOP_HEAD = ("attempts that met", *(title for title, _ in _STOPS))
+_STOP_HEAD = ("attempts\nthat met", *(title for title, _ in _STOPS))
 
 
 def scope_line(run: RunRecord) -> str:
-    """What was run, in one line."""
+    """Which modes, how many tasks and seeds, in which order."""
     tasks = len({key.task for key in run.plan})
     seeds = len({(key.seed, key.repeat) for key in run.plan})
     modes = ", ".join(dict.fromkeys(key.mode for key in run.plan))
-    return f"{modes}: {_count(tasks, 'task')} x {_count(seeds, 'seed')}, {run.order} order"
+    return f"{modes}: {counted(tasks, 'task')} x {counted(seeds, 'seed')}, {run.order} order"
 
 
-def delivery_row(one: ModeSummary, everyone: Sequence[ModeSummary]) -> list[str]:
-    """A row under :data:`DELIVERY_HEAD`."""
+def _delivery(one: ModeSummary) -> list[str]:
     return [
-        mode_name(one, everyone),
         f"{one.counted}" if one.counted == one.planned else f"{one.counted} of {one.planned}",
         f"{one.delivered}/{one.counted}" if one.counted else _NONE,
         f"{one.checks_passed}/{one.checks_total}" if one.counted else _NONE,
         _number(one.tokens_per_second),
         _number(one.seconds_to_patch, " s"),
         _number(one.patches_per_hour),
-        _NONE if one.acceptance_rate is None else f"{one.accepted}/{one.drafted} ({one.acceptance_rate:.0%})",
     ]
 
 
-def stop_row(one: ModeSummary, everyone: Sequence[ModeSummary]) -> list[str]:
-    """A row under :data:`STOP_HEAD`."""
-    return [mode_name(one, everyone), *(str(one.met(*endings)) for _, endings in _STOPS)]
+def _stops(one: ModeSummary) -> list[str]:
+    return [str(one.met(*endings)) for _, endings in _STOPS]
 
 
 def mode_name(one: ModeSummary, everyone: Sequence[ModeSummary]) -> str:
@@ -89,9 +99,12 @@ def summary_notes(run: RunRecord, records: Sequence[AttemptRecord], summaries: S
         if left_out:
             notes.append(f"{one.mode}: not counted: {', '.join(left_out)}.")
         if one.contradicted:
-            notes.append(f"{one.mode}: {one.contradicted} attempts ran on a server that was NOT in this mode.")
+            notes.append(
+                f"{one.mode}: {counted(one.contradicted, 'attempt')} ran on a server that was NOT in this mode."
+            )
     notes += [*_refused(records), *_faults(records), *_broken_checks(records), *speed_notes(summaries)]
-    notes.append(f"Records: {run.run_id}. All attempts count in patches/hour, whatever stopped them.")
+    if any(one.patches_per_hour is not None for one in summaries):
+        notes.append("All attempts count in patches/hour, whatever stopped them.")
     return notes
 
 
@@ -125,19 +138,20 @@ def _broken_checks(records: Sequence[AttemptRecord]) -> list[str]:
     ]
 
 
-def _matrix_lines(matrix: TaskMatrix, markdown: bool) -> list[str]:
-    head = (matrix.task, *matrix.labels)
-    rows = [
-        (check.removeprefix("test_") + (" (beyond)" if beyond else ""), *(_MARKS[outcome] for outcome in outcomes))
-        for check, beyond, outcomes in matrix.rows
-    ]
-    total = ("total", *matrix.totals)
-    return (markdown_table if markdown else text_table)(head, [*rows, total])
+def matrix_table(matrix: TaskMatrix) -> Table:
+    """Who passed what; mode above seed, so that many attempts fit beside each other."""
+    head = (f"{matrix.task}\n", *(label.replace("-", "\n", 1) for label in matrix.labels))
+    marks = {
+        beyond: [
+            (check.removeprefix("test_"), *(_MARKS[outcome] for outcome in outcomes))
+            for check, is_beyond, outcomes in matrix.rows
+            if is_beyond is beyond
+        ]
+        for beyond in (False, True)
+    }
+    rows = [*marks[False], ("total", *matrix.totals)]
+    return head, [*rows, (_BEYOND, *("" for _ in matrix.labels)), *marks[True]] if marks[True] else rows
 
 
 def _number(value: float | None, unit: str = "") -> str:
     return _NONE if value is None else f"{value:.1f}{unit}"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" + ("" if number == 1 else "s")

@@ -32,9 +32,11 @@ def both() -> list[AttemptRecord]:
 def test_speeds_have_a_table_of_their_own() -> None:
     lines = summary_lines(a_run(both()), both())
     rows = {tuple(line.split()) for line in lines}
-    assert ("baseline", "36.0", "40.0", "-", "0.25", "s", "-", "-", "1.5", "GiB") in rows
-    assert ("mtp", "36.0", "-", "90.0", "(-2)", "-", "-", "3.00", "200", "MiB", "+", "3.0", "GiB", "GPU") in rows
-    assert "mtp: counts of tokens disagree 1 times, in 1 attempts; the records say which." in lines
+    assert ("baseline", "36.0", "40.0", "-", "-", "0.25", "s", "-") in rows
+    assert ("mtp", "36.0", "-", "90.0", "2", "-", "-") in rows
+    assert ("baseline", "-", "-", "1.5", "GiB") in rows
+    assert ("mtp", "60/90", "(67%)", "3.00", "200", "MiB", "+", "3.0", "GiB", "GPU") in rows
+    assert "mtp: counts of tokens disagree 1 time, in 1 attempt; the records say which." in lines
     assert "mtp: steps that accepted draft 1, 2, ...: 93%, 67%, 40%." in lines
 
 
@@ -44,8 +46,17 @@ def test_an_estimate_is_marked() -> None:
     assert "~3.00" in text and "\n~: the server does not count verification steps" in text
 
 
+def test_where_every_response_loops_there_is_no_speed_without_loops() -> None:
+    nothing = SpeedRecord(responses=0, tokens=0, seconds=0.0)
+    records = [attempt("mtp", timed_responses=1, without_loops=nothing)]
+    rows = [line.split() for line in summary_lines(a_run(records), records)]
+    assert ["mtp", "36.0", "-", "-", "1", "-", "-"] in rows
+
+
 def test_there_is_no_table_where_nothing_is_known() -> None:
-    assert not any(line.startswith("speed") for line in summary_lines(a_run([an_attempt()]), [an_attempt()]))
+    assert not any(
+        line.startswith(("speed", "memory")) for line in summary_lines(a_run([an_attempt()]), [an_attempt()])
+    )
 
 
 def test_it_is_in_markdown_and_json_too() -> None:
