@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from pytest_agentgrade.analysis import mcnemar
 from pytest_agentgrade.analysis.figures import Comparison, ModeFigures, PowerFigures
 from pytest_agentgrade.analysis.holm import holm
 from pytest_agentgrade.analysis.intervals import bounded_mean, exact_share
-from pytest_agentgrade.analysis.paired import Outcome, Pair, PairCounts, by_task, count_pairs
+from pytest_agentgrade.analysis.paired import ModeAttempts, Pair, PairCounts, by_task, count_pairs
 from pytest_agentgrade.analysis.paired_times import compare_times
 from pytest_agentgrade.analysis.pass_at_k import mean_pass_at_k
 from pytest_agentgrade.analysis.patch_rate import compare_rates, patches_per_hour, patches_per_hour_interval
@@ -20,14 +20,6 @@ from pytest_agentgrade.analysis.success_difference import difference_interval
 
 NAMED_DIFFERENCE = 0.1
 """Difference of success rates for which the pairs needed are given: ten points."""
-
-
-@dataclass(frozen=True)
-class ModeAttempts:
-    """All counted attempts of one mode: (task, outcome)."""
-
-    mode: str
-    attempts: tuple[tuple[str, Outcome], ...]
 
 
 def mode_figures(mode: ModeAttempts) -> ModeFigures:
@@ -57,6 +49,7 @@ def compare(
     pairs: Sequence[Pair],
     *,
     invalid_pairs: int = 0,
+    unproven_pairs: int = 0,
     order: str = "balanced",
     named_difference: float = NAMED_DIFFERENCE,
 ) -> Comparison:
@@ -74,6 +67,7 @@ def compare(
         tasks=len({pair.task for pair in pairs}),
         pairs=len(pairs),
         invalid_pairs=invalid_pairs,
+        unproven_pairs=unproven_pairs,
         balanced=len(sizes) == 1,
         order=order,
         counts=counts,
@@ -92,14 +86,26 @@ def compare(
 
 
 def correct(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """The same comparisons, their p-values corrected for being several (Holm 1979)."""
+    """The same comparisons, their p-values corrected for being several (Holm 1979), and with them what they can show.
+
+    Holm tests the clearest comparison at alpha / number of comparisons, the next ones less strictly: power is given
+    for that first level, which is what a mode can count on whatever the others do.
+    """
     adjusted = holm([one.p for one in comparisons])
     return [
-        replace(one, p_adjusted=p, comparisons=len(comparisons)) for one, p in zip(comparisons, adjusted, strict=True)
+        replace(
+            one,
+            p_adjusted=p,
+            comparisons=len(comparisons),
+            power=power_figures(one.counts, one.power.named_difference, one.alpha / len(comparisons)),
+        )
+        for one, p in zip(comparisons, adjusted, strict=True)
     ]
 
 
-def power_figures(counts: PairCounts, named_difference: float = NAMED_DIFFERENCE) -> PowerFigures:
+def power_figures(
+    counts: PairCounts, named_difference: float = NAMED_DIFFERENCE, alpha: float = mcnemar.ALPHA
+) -> PowerFigures:
     """What these pairs could show, and how many would be needed.
 
     For the named difference the share of discordant pairs is taken from these pairs, shrunk a little towards a half
@@ -108,10 +114,11 @@ def power_figures(counts: PairCounts, named_difference: float = NAMED_DIFFERENCE
     pairs = counts.pairs
     discordant = max(named_difference, (counts.discordant + 1) / (pairs + 2))
     return PowerFigures(
-        least_significant=mcnemar.least_significant_difference(pairs),
-        detectable=mcnemar.detectable_difference(pairs),
-        pairs_for_observed=mcnemar.pairs_needed(counts.first_only / pairs, counts.second_only / pairs),
+        level=alpha,
+        least_significant=mcnemar.least_significant_difference(pairs, alpha),
+        detectable=mcnemar.detectable_difference(pairs, alpha=alpha),
+        pairs_for_observed=mcnemar.pairs_needed(counts.first_only / pairs, counts.second_only / pairs, alpha=alpha),
         named_difference=named_difference,
         discordant_assumed=discordant,
-        pairs_for_named=mcnemar.pairs_for_difference(named_difference, discordant),
+        pairs_for_named=mcnemar.pairs_for_difference(named_difference, discordant, alpha=alpha),
     )

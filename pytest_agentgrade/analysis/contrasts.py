@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
 
-from pytest_agentgrade.analysis.comparison import ModeAttempts, compare, correct
+from pytest_agentgrade.analysis.comparison import compare, correct
 from pytest_agentgrade.analysis.experiment import Cell, Experiment, ModePairs, cell_of
-from pytest_agentgrade.analysis.figures import Comparison, Interval, KindOfWork
+from pytest_agentgrade.analysis.figures import Comparison, Disagreement, Interval, KindOfWork, NoiseFloor
 from pytest_agentgrade.analysis.intervals import bounded_mean
-from pytest_agentgrade.analysis.noise import Determinism, determinism
-from pytest_agentgrade.analysis.paired import Outcome, outcome
+from pytest_agentgrade.analysis.noise import (
+    Determinism,
+    determinism,
+    noise_floor,
+    placebo_disagreement,
+    repeats_disagreement,
+)
+from pytest_agentgrade.analysis.pair_conditions import Recorded
+from pytest_agentgrade.analysis.paired import ModeAttempts, outcome
 from pytest_agentgrade.analysis.pairs import ProofStatus, prove_pair
 from pytest_agentgrade.analysis.summary import summarise
 
@@ -26,6 +33,28 @@ class Contrast:
     comparison: Comparison | None
     """None without a usable pair."""
     work: KindOfWork | None
+    noise: tuple[NoiseFloor, ...] = ()
+    """What these pairs would show of noise alone, by each measure of noise that the experiment holds."""
+
+    @property
+    def floor(self) -> NoiseFloor | None:
+        """The highest of these, which an observed difference has to exceed."""
+        return max(self.noise, key=lambda one: one.floor, default=None)
+
+
+@dataclass(frozen=True)
+class TwinTest:
+    """Attempts of one mode at the same cells, made twice."""
+
+    mode: str
+    again_as: str
+    """The name it had the second time; most often the same."""
+    result: Determinism | None
+    """None when none was made twice under the same conditions."""
+    other_conditions: int
+    """Made again, but not under the same conditions: no test of anything."""
+    differing: tuple[str, ...]
+    """What was not the same there."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +83,28 @@ class BudgetChange:
 
 
 def contrasts(experiment: Experiment) -> tuple[Contrast, ...]:
-    """The first mode against each other one, at each budget; p-values corrected over all of them."""
-    first, *others = experiment.modes or ("",)
-    pairs = [experiment.pairs(first, other, budget) for other in others for budget in experiment.budgets]
-    found = [_comparison(experiment, one) for one in pairs]
-    corrected = iter(correct([one for one in found if one is not None]))
+    """The first contender against each other one, at each budget; p-values corrected over all of them."""
+    first, *others = experiment.contenders or ("",)
+    found = [_contrast(experiment, first, other, budget) for other in others for budget in experiment.budgets]
+    corrected = iter(correct([one.comparison for one in found if one.comparison is not None]))
     return tuple(
-        Contrast(one, None if comparison is None else next(corrected), _kinds(experiment, one))
-        for one, comparison in zip(pairs, found, strict=True)
+        one if one.comparison is None else _with_noise(experiment, replace(one, comparison=next(corrected)))
+        for one in found
     )
+
+
+def placebo_contrasts(experiment: Experiment) -> tuple[Contrast, ...]:
+    """Each mode against its placebo, at each budget: no claims, so nothing to correct."""
+    return tuple(
+        _contrast(experiment, mode, placebo, budget)
+        for placebo, mode in experiment.placebos.items()
+        for budget in experiment.budgets
+    )
+
+
+def repeats_of(experiment: Experiment, modes: Sequence[str], budget: int) -> Disagreement | None:
+    """How often attempts of one of these modes at the same task disagree, their seeds apart."""
+    return repeats_disagreement([mode_attempts(experiment, mode, budget) for mode in modes])
 
 
 def budget_changes(found: Sequence[Contrast]) -> tuple[BudgetChange, ...]:
@@ -75,16 +117,6 @@ def budget_changes(found: Sequence[Contrast]) -> tuple[BudgetChange, ...]:
     return tuple(change for change in changes if change is not None)
 
 
-def twin_tests(experiment: Experiment) -> tuple[Determinism, ...]:
-    """Attempts done twice with nothing changed at all, mode by mode; other draws of the checks do not matter here."""
-    same: dict[str, list[tuple[Outcome, Outcome]]] = {}
-    for one, other in experiment.twins:
-        differences = {difference.what for difference in prove_pair(one, other).differences}
-        if differences <= {"draws"}:
-            same.setdefault(one.record.key.mode, []).append((outcome(one.record), outcome(other.record)))
-    return tuple(determinism(mode, twins) for mode, twins in same.items())
-
-
 def mode_attempts(experiment: Experiment, mode: str, budget: int) -> ModeAttempts:
     """The counted attempts of a mode at a budget, for the statistics.
 
@@ -92,6 +124,51 @@ def mode_attempts(experiment: Experiment, mode: str, budget: int) -> ModeAttempt
     """
     counted = sorted(experiment.counted(mode, budget), key=lambda one: cell_of(one.record.key))
     return ModeAttempts(mode, tuple((one.record.key.task, outcome(one.record)) for one in counted))
+
+
+def twin_tests(experiment: Experiment) -> tuple[TwinTest, ...]:
+    """Attempts that were made twice, mode by mode; submissions made elsewhere test nothing and are left out."""
+    groups: dict[tuple[str, str], list[tuple[Recorded, Recorded]]] = {}
+    for one, other in experiment.twins:
+        if not {_origin(one), _origin(other)} & {"patch"}:
+            groups.setdefault((one.record.key.mode, other.record.key.mode), []).append((one, other))
+    return tuple(_twin_test(mode, again_as, twins) for (mode, again_as), twins in groups.items())
+
+
+def _twin_test(mode: str, again_as: str, twins: Sequence[tuple[Recorded, Recorded]]) -> TwinTest:
+    """Other draws of the checks do not matter to what the agent was asked, every other difference does."""
+    same, differing, unlike = [], dict[str, None](), 0
+    for one, other in twins:
+        differences = [difference.what for difference in prove_pair(one, other).differences]
+        if set(differences) <= {"draws"}:
+            same.append((outcome(one.record), outcome(other.record)))
+        else:
+            unlike += 1
+            differing.update(dict.fromkeys(differences))
+    return TwinTest(mode, again_as, determinism(mode, same) if same else None, unlike, tuple(differing))
+
+
+def _origin(one: Recorded) -> str:
+    return one.record.submission.origin if one.record.submission else ""
+
+
+def _contrast(experiment: Experiment, first: str, second: str, budget: int) -> Contrast:
+    pairs = experiment.pairs(first, second, budget)
+    return Contrast(pairs, _comparison(experiment, pairs), _kinds(experiment, pairs))
+
+
+def _with_noise(experiment: Experiment, contrast: Contrast) -> Contrast:
+    """Beside the observed difference: repeats of both modes, and each placebo of one of them."""
+    assert contrast.comparison is not None
+    pairs, comparison = contrast.pairs, contrast.comparison
+    modes = pairs.first_mode, pairs.second_mode
+    sources = [repeats_of(experiment, modes, pairs.response_tokens)]
+    for placebo, mode in experiment.placebos.items():
+        if mode in modes:
+            usable = experiment.pairs(mode, placebo, pairs.response_tokens).usable
+            sources.append(placebo_disagreement(mode, placebo, [pair.as_pair() for pair in usable]))
+    floors = [noise_floor(one, comparison.pairs, comparison.difference) for one in sources if one is not None]
+    return replace(contrast, noise=tuple(floors))
 
 
 def _comparison(experiment: Experiment, pairs: ModePairs) -> Comparison | None:
@@ -103,6 +180,7 @@ def _comparison(experiment: Experiment, pairs: ModePairs) -> Comparison | None:
         sides[1],
         [pair.as_pair() for pair in sorted(pairs.usable, key=lambda pair: pair.cell)],
         invalid_pairs=len(pairs.with_status(ProofStatus.INVALID)),
+        unproven_pairs=len(pairs.with_status(ProofStatus.UNPROVEN)),
         order=pairs.order,
     )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pytest_agentgrade.analysis.pair_conditions import Recorded, run_identity, same_run
@@ -83,10 +83,19 @@ class Experiment:
     """In plan order, the attempts of a later run behind those of an earlier one."""
     twins: tuple[tuple[Recorded, Recorded], ...]
     """Counted attempts at a cell in the same mode, done twice: material for a determinism test, nothing else."""
+    placebos: Mapping[str, str] = field(default_factory=dict)
+    """Placebo -> the mode, with attempts here as well, from which it differs in numerics only."""
+    doubles: Mapping[str, str] = field(default_factory=dict)
+    """Mode -> an earlier mode that was served in exactly the same way: the same mode under two names."""
+
+    @property
+    def contenders(self) -> tuple[str, ...]:
+        """The modes that are compared: without placebos and doubles; the first is the one others are compared with."""
+        return tuple(mode for mode in self.modes if mode not in self.placebos and mode not in self.doubles)
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """In the order of the plan; the first is the one that others are compared with."""
+        """All of them, in the order of the plan."""
         return tuple(dict.fromkeys(one.record.key.mode for one in self.chosen))
 
     @property
@@ -133,7 +142,49 @@ def arrange(runs: Sequence[LoadedRun]) -> Experiment:
         for one, others in _choose(groups):
             chosen.append(one)
             twins += [(one, other) for other in others if one.record.complete and other.record.complete]
-    return Experiment(tuple(_in_order(chosen, runs)), tuple(twins))
+    ordered = tuple(_in_order(chosen, runs))
+    doubles = _doubles(ordered)
+    return Experiment(ordered, (*twins, *_again(ordered, doubles)), _placebos(ordered, runs, doubles), doubles)
+
+
+def _placebos(chosen: Sequence[Recorded], runs: Sequence[LoadedRun], doubles: Mapping[str, str]) -> dict[str, str]:
+    """As the runs declare them; a placebo whose mode has no attempt here is a mode like any other."""
+    there = {one.record.key.mode for one in chosen}
+    tables = {name: table for loaded in runs for name, table in loaded.run.modes.items() if table.get("placebo_of")}
+    real = {name: doubles.get(str(table["placebo_of"]), str(table["placebo_of"])) for name, table in tables.items()}
+    return {name: mode for name, mode in real.items() if {name, mode} <= there and name not in doubles}
+
+
+def _doubles(chosen: Sequence[Recorded]) -> dict[str, str]:
+    """Modes that share with an earlier one all that tells servers apart, in all their attempts."""
+    servings: dict[str, set[object]] = {}
+    for one in chosen:
+        servings.setdefault(one.record.key.mode, set()).add(_serving(one.record))
+    first: dict[object, str] = {}
+    doubles = {}
+    for mode, found in servings.items():
+        (serving,) = found if len(found) == 1 else (None,)
+        if serving is not None and first.setdefault(serving, mode) != mode:
+            doubles[mode] = first[serving]
+    return doubles
+
+
+def _serving(record: AttemptRecord) -> object:
+    """What a launched server was; None where that is not known, as of a server reached by URL."""
+    server = record.server
+    if server is None or server.declared is None or server.kind == "url" or server.model_sha256 is None:
+        return None
+    return server.declared.model_dump_json(), server.kind, server.build, server.model_sha256
+
+
+def _again(chosen: Sequence[Recorded], doubles: Mapping[str, str]) -> list[tuple[Recorded, Recorded]]:
+    """Counted attempts at a cell in a mode and in its double."""
+    counted = {(one.record.key.mode, cell_of(one.record.key)): one for one in chosen if one.record.complete}
+    return [
+        (counted[doubles[mode], cell], one)
+        for (mode, cell), one in counted.items()
+        if mode in doubles and (doubles[mode], cell) in counted
+    ]
 
 
 def _choose(groups: list[list[Recorded]]) -> Iterable[tuple[Recorded, list[Recorded]]]:
@@ -156,9 +207,11 @@ def _in_order(chosen: Iterable[Recorded], runs: Sequence[LoadedRun]) -> list[Rec
 
 
 def _refuse_ambiguous_modes(runs: Sequence[LoadedRun]) -> None:
+    """What a mode is a placebo of is no part of how it is served, and a key that is not given says the same as None."""
     seen: dict[str, tuple[object, LoadedRun]] = {}
     for loaded in runs:
-        for name, table in loaded.run.modes.items():
+        for name, whole in loaded.run.modes.items():
+            table = {key: value for key, value in whole.items() if key != "placebo_of" and value is not None}
             known, where = seen.setdefault(name, (table, loaded))
             if known != table:
                 what = f"mode {name!r} is not the same in {where.source} and {loaded.source}: {known} against {table}"

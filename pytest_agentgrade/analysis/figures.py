@@ -76,8 +76,10 @@ class TimeFigures:
 
 @dataclass(frozen=True)
 class PowerFigures:
-    """What these pairs could show, and how many would be needed; chance 80 %, level 5 %, exact McNemar."""
+    """What these pairs could show, and how many would be needed; chance 80 %, exact McNemar."""
 
+    level: float
+    """5 %, divided by the number of comparisons."""
     least_significant: float | None
     """Smallest observed difference that could be significant; None: no result of so few pairs can be."""
     detectable: float | None
@@ -113,6 +115,46 @@ class KindOfWork:
 
 
 @dataclass(frozen=True)
+class Disagreement:
+    """How often two attempts at the same task come out differently without a cause that interests us."""
+
+    kind: str
+    """``repeats``: of one mode, with other seeds; ``placebo``: of a mode and one that changes numerics only."""
+    modes: tuple[str, ...]
+    """Whose attempts; of a placebo: the mode, then the placebo."""
+    compared: int
+    """Number of twos that were compared; repeats of one task share attempts, so they are not independent."""
+    independent: int
+    """As many independent twos they are worth: attempts less one for each task and mode; for a placebo its pairs."""
+    differ: float
+    """Share of which exactly one succeeds, 0..1, mean over tasks."""
+    check_gap: float
+    """Mean absolute difference of the shares of checks passed, 0..1, mean over tasks."""
+
+    @property
+    def cautious(self) -> float:
+        """``differ`` as it may be: (differing + 1) / (twos + 2), since few twos may show none by chance."""
+        return (self.differ * self.independent + 1) / (self.independent + 2)
+
+
+@dataclass(frozen=True)
+class NoiseFloor:
+    """The difference of success rates that this many pairs show when nothing but noise tells their attempts apart."""
+
+    source: Disagreement
+    pairs: int
+    floor: float
+    """0..1: of experiments of nothing but noise, 95 in 100 show no more than this, in either direction."""
+    observed: float
+    """The difference of success rates that these pairs show, -1..1."""
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the observed difference is larger. Descriptive: the verdict rests on the test."""
+        return abs(self.observed) > self.floor + 1e-9
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Two modes at one response budget. Differences are second minus first."""
 
@@ -123,6 +165,8 @@ class Comparison:
     pairs: int
     invalid_pairs: int
     """Attempts next to each other that were not proved equal but for the mode: left out of all paired figures."""
+    unproven_pairs: int
+    """Of ``pairs``: nothing is known to differ, but not everything is known."""
     balanced: bool
     """Every task has the same number of pairs; if not, tasks weigh by their pairs."""
     order: str

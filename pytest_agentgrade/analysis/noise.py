@@ -7,21 +7,13 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import mean
 
-from pytest_agentgrade.analysis.paired import Outcome, Pair, by_task, count_pairs
+import numpy as np
 
+from pytest_agentgrade.analysis.figures import Disagreement, NoiseFloor
+from pytest_agentgrade.analysis.paired import ModeAttempts, Outcome, Pair, by_task
 
-@dataclass(frozen=True)
-class NoiseFloor:
-    """How often two attempts at the same task come out differently without a cause that interests us."""
-
-    what: str
-    """``repeats of MODE`` or ``MODE against placebo MODE``."""
-    compared: int
-    """Number of twos that were compared; repeats of one task share attempts, so they are not independent."""
-    differ: float
-    """Share of which exactly one succeeds, 0..1, mean over tasks."""
-    check_gap: float
-    """Mean absolute difference of the shares of checks passed, 0..1, mean over tasks."""
+WITHIN = 0.95
+"""How often pairs of nothing but noise stay within the noise floor."""
 
 
 @dataclass(frozen=True)
@@ -30,48 +22,75 @@ class Determinism:
 
     mode: str
     twins: int
+    told: int
+    """Twins of which both submissions are known; a foreign JUnit file tells none."""
     same_submission: int
-    """Twins whose submitted trees are the same byte for byte."""
+    """Of those: submitted trees that are the same byte for byte."""
     same_checks: int
     """Twins that pass the same number of checks."""
 
 
-def repeats_floor(mode: str, attempts: Sequence[tuple[str, Outcome]]) -> NoiseFloor | None:
-    """From (task, outcome) of one mode's seeds and repeats, each with its own sampling seed; None without repeats.
+def repeats_disagreement(modes: Sequence[ModeAttempts]) -> Disagreement | None:
+    """From the attempts of one or more modes, each with a seed of its own; None without two of a mode at a task.
 
-    All twos within a task are compared: an unbiased estimate of the chance 2 p (1 - p) that two attempts differ.
+    Seeds and repeats alike: both sample anew. All twos of one mode within a task are compared: an unbiased estimate
+    of the chance 2 p (1 - p) that two attempts differ.
     """
-    twos = [list(combinations(outcomes, 2)) for outcomes in by_task(attempts).values() if len(outcomes) > 1]
-    return _floor(f"repeats of {mode}", twos)
+    groups = [group for one in modes for group in by_task(one.attempts).values() if len(group) > 1]
+    twos = [list(combinations(group, 2)) for group in groups]
+    return _disagreement("repeats", tuple(one.mode for one in modes), twos, sum(len(group) - 1 for group in groups))
 
 
-def placebo_floor(mode: str, placebo: str, pairs: Sequence[Pair]) -> NoiseFloor | None:
-    """From the pairs of a mode and one that changes numerics only (as ``-ub 256`` against 512); None without pairs.
+def placebo_disagreement(mode: str, placebo: str, pairs: Sequence[Pair]) -> Disagreement | None:
+    """From the pairs of a mode and one that changes numerics only (as ``-ub 256`` against 512); None without pairs."""
+    twos = list(by_task((pair.task, (pair.first, pair.second)) for pair in pairs).values())
+    return _disagreement("placebo", (mode, placebo), twos, len(pairs))
 
-    A mode that differs from its baseline no more often than the placebo does has shown nothing.
+
+def noise_floor(source: Disagreement, pairs: int, observed: float) -> NoiseFloor:
+    """What ``pairs`` pairs show of noise, beside the difference they do show."""
+    return NoiseFloor(source, pairs, difference_within(source.cautious, pairs), observed)
+
+
+def difference_within(differ: float, pairs: int, share: float = WITHIN) -> float:
+    """Smallest d, 0..1, so that |difference| <= d in ``share`` of experiments of ``pairs`` pairs without a cause.
+
+    Of each pair exactly one attempt succeeds with chance ``differ``, either one as likely: the net count is a sum of
+    steps -1, 0 and 1, whose distribution is convolved exactly.
     """
-    twos = by_task((pair.task, (pair.first, pair.second)) for pair in pairs)
-    return _floor(f"{mode} against placebo {placebo}", list(twos.values()))
+    chances = np.ones(1)
+    for _ in range(pairs):
+        chances = np.convolve(chances, [differ / 2, 1 - differ, differ / 2])
+    inside = chances[pairs]
+    for net in range(pairs):
+        if inside >= share - 1e-12:
+            return net / pairs
+        inside += chances[pairs - net - 1] + chances[pairs + net + 1]
+    return 1.0
 
 
 def determinism(mode: str, twins: Sequence[tuple[Outcome, Outcome]]) -> Determinism:
     """What became of attempts that were run twice with nothing changed at all, sampling seed included."""
-    same = [one.digest is not None and one.digest == other.digest for one, other in twins]
-    return Determinism(mode, len(twins), sum(same), sum(one.passed == other.passed for one, other in twins))
+    told = [(one.digest, other.digest) for one, other in twins if one.digest is not None and other.digest is not None]
+    return Determinism(
+        mode,
+        twins=len(twins),
+        told=len(told),
+        same_submission=sum(one == other for one, other in told),
+        same_checks=sum(one.passed == other.passed for one, other in twins),
+    )
 
 
-def differs_more_than(pairs: Sequence[Pair], floor: NoiseFloor) -> bool:
-    """Do the modes of these pairs disagree more often than the floor does? Descriptive, not a test."""
-    counts = count_pairs(pairs)
-    return counts.pairs > 0 and counts.discordant / counts.pairs > floor.differ
-
-
-def _floor(what: str, twos: Sequence[Sequence[tuple[Outcome, Outcome]]]) -> NoiseFloor | None:
+def _disagreement(
+    kind: str, modes: tuple[str, ...], twos: Sequence[Sequence[tuple[Outcome, Outcome]]], independent: int
+) -> Disagreement | None:
     if not twos:
         return None
-    return NoiseFloor(
-        what=what,
+    return Disagreement(
+        kind=kind,
+        modes=modes,
         compared=sum(map(len, twos)),
+        independent=independent,
         differ=mean(mean(one.success != other.success for one, other in task) for task in twos),
         check_gap=mean(mean(abs(one.share - other.share) for one, other in task) for task in twos),
     )

@@ -38,6 +38,14 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class ModeAttempts:
+    """All counted attempts of one mode: (task, outcome)."""
+
+    mode: str
+    attempts: tuple[tuple[str, Outcome], ...]
+
+
+@dataclass(frozen=True)
 class Pair:
     """Two attempts of which everything but the mode is proved equal."""
 

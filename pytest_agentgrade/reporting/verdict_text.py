@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 from pytest_agentgrade.analysis.figures import Comparison, KindOfWork, RateFigures
 
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -15,30 +17,41 @@ def verdict_lines(comparison: Comparison, work: KindOfWork | None = None) -> lis
 
 def _finding(c: Comparison) -> str:
     second, first = c.counts.both + c.counts.second_only, c.counts.both + c.counts.first_only
-    interval = f"95 % interval {_points(c.difference_interval.low)} to {_points(c.difference_interval.high)}"
-    p = f"exact McNemar p {_p(c.p_adjusted)}"
+    # The interval is not corrected: with several comparisons it may leave out 0 while the verdict names no winner.
+    which = "95 % interval of this comparison alone" if c.comparisons > 1 else "95 % interval"
+    interval = f"{which} {points(c.difference_interval.low)} to {points(c.difference_interval.high)}"
+    p = f"exact McNemar p {p_value(c.p_adjusted)}"
     if c.comparisons > 1:
         p += f", Holm-corrected for {c.comparisons} comparisons"
     if c.winner is None:
         return (
             f"No evidence that {c.second.mode} or {c.first.mode} delivers more working patches: "
             f"{c.second.mode} {second} of {c.pairs}, {c.first.mode} {first} of {c.pairs}, "
-            f"{_points(c.difference)} points ({interval}; {p})."
+            f"{points(c.difference)} points ({interval}; {p})."
         )
     more, less = (second, first) if c.difference > 0 else (first, second)
     loser = c.first.mode if c.winner == c.second.mode else c.second.mode
     return (
         f"{c.winner} delivers more working patches than {loser} on these tasks: {more} of {c.pairs} against "
-        f"{less} of {c.pairs}; {c.second.mode} minus {c.first.mode}: {_points(c.difference)} points ({interval}; {p})."
+        f"{less} of {c.pairs}; {c.second.mode} minus {c.first.mode}: {points(c.difference)} points ({interval}; {p})."
+        f"{_granted(c)}"
     )
+
+
+def _granted(c: Comparison) -> str:
+    """What a winner rests on beside the test."""
+    granted = ["nothing drifted with time (the modes ran one after the other)"] if c.order == "blocked" else []
+    if c.unproven_pairs:
+        granted.append(f"what is not known of {number_of(c.unproven_pairs).lower()} was equal")
+    return f" Taken for granted: {' and '.join(granted)}." if granted else ""
 
 
 def _reach(c: Comparison) -> str:
     power = c.power
     if power.detectable is None:
-        cannot = f"{_number(c.pairs)} cannot show any difference, however large"
+        cannot = f"{number_of(c.pairs)} cannot show any difference, however large"
     else:
-        cannot = f"{_number(c.pairs)} cannot show a difference under {100 * power.detectable:.0f} points"
+        cannot = f"{number_of(c.pairs)} cannot reliably show a difference under {100 * power.detectable:.0f} points"
     would = []
     if power.pairs_for_observed is not None and power.pairs_for_observed > c.pairs:
         would.append(f"about {power.pairs_for_observed:,} pairs would show the observed one if it is the true one")
@@ -48,7 +61,8 @@ def _reach(c: Comparison) -> str:
         would.append(
             f"about {power.pairs_for_named:,} pairs would show one of {100 * power.named_difference:.0f} points"
         )
-    return f"{cannot}{'; ' if would else ''}{', '.join(would)} (chance 80 %, level 5 %)."
+    level = "level 5 %" + (f" over all {c.comparisons} comparisons" if c.comparisons > 1 else "")
+    return f"{cannot}{'; ' if would else ''}{', '.join(would)} (chance 80 %, {level})."
 
 
 def _per_hour(c: Comparison) -> str:
@@ -58,7 +72,7 @@ def _per_hour(c: Comparison) -> str:
     text = f"Working patches per hour: {c.second.mode} {rates.second:.1f}, {c.first.mode} {rates.first:.1f}"
     text += _ratio(rates)
     if c.faster_per_hour:
-        return f"{text}; {c.faster_per_hour} delivers more of them per hour (p {_p(rates.p)})."
+        return f"{text}; {c.faster_per_hour} delivers more of them per hour (p {p_value(rates.p)})."
     return f"{text}; these pairs do not tell which delivers more per hour."
 
 
@@ -82,7 +96,7 @@ def _time(c: Comparison) -> str:
     if c.times is None or c.times.p * c.comparisons > c.alpha or c.times.tends_to == 0:
         return ""
     quicker = c.second.mode if c.times.tends_to < 0 else c.first.mode
-    p = _p(min(1.0, c.times.p * c.comparisons))
+    p = p_value(min(1.0, c.times.p * c.comparisons))
     return f"Attempts of {quicker} end sooner (p {p}): that is speed, it says nothing about what they deliver."
 
 
@@ -90,11 +104,11 @@ def _reservations(c: Comparison) -> list[str]:
     said = [f"{c.population.reason}."] if c.population.reason else []
     if c.population.difference_interval is not None:
         low, high = c.population.difference_interval.low, c.population.difference_interval.high
-        said.append(f"For tasks like these {c.tasks}: {_points(low)} to {_points(high)} points (95 %, by task).")
+        said.append(f"For tasks like these {c.tasks}: {points(low)} to {points(high)} points (95 %, by task).")
     if c.order == "blocked":
         said.append("The modes ran one after the other: what drifts with time may pass for a difference.")
     if c.invalid_pairs:
-        said.append(f"Left out: {_number(c.invalid_pairs, 'invalid pair').lower()}, not equal but for the mode.")
+        said.append(f"Left out: {number_of(c.invalid_pairs, 'invalid pair').lower()}, not equal but for the mode.")
     if not c.balanced:
         said.append("Tasks have different numbers of pairs and weigh accordingly.")
     return said
@@ -106,18 +120,28 @@ def _ratio(rates: RateFigures) -> str:
         return f", at least {limits.low:.2f} times as many (95 %)" if limits and limits.low > 0 else ""
     if limits is None:
         return f", ratio {rates.ratio:.2f} (too few pairs for an interval)"
-    return f", ratio {rates.ratio:.2f} (95 % interval {limits.low:.2f} to {limits.high:.2f})"
+    reach = f"{limits.low:.2f} to {limits.high:.2f}" if isfinite(limits.high) else f"{limits.low:.2f} or more"
+    return f", ratio {rates.ratio:.2f} (95 % interval {reach})"
 
 
-def _number(count: int, word: str = "pair") -> str:
+def number_of(count: int, word: str = "pair") -> str:
+    """``Eight pairs``, ``One pair``, ``31 pairs``."""
     text = _WORDS[count].capitalize() if count < len(_WORDS) else f"{count:,}"
     return f"{text} {word}" + ("" if count == 1 else "s")
 
 
-def _points(share: float) -> str:
-    """A difference of shares in percentage points, signed."""
-    return f"{100 * share:+.0f}" if round(100 * share) else "0"
+def points(share: float) -> str:
+    """A difference of shares in percentage points, signed; what is not 0 does not look like it."""
+    found = 100 * share
+    if abs(found) < 0.05:
+        return "0"
+    return f"{found:+.1f}" if abs(found) < 1 else f"{found:+.0f}"
 
 
-def _p(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}" if p < 0.1 else f"= {p:.2f}"
+def p_value(p: float) -> str:
+    """``= 0.031``, ``< 0.001``; near the level it is compared with, digits enough to tell on which side it lies."""
+    if p < 0.001:
+        return "< 0.001"
+    if 0.0495 <= p < 0.0505:
+        return f"= {p:.5f}"
+    return f"= {p:.3f}" if p < 0.1 else f"= {p:.2f}"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_agentgrade.analysis.comparison import ModeAttempts, compare
+from pytest_agentgrade.analysis.comparison import compare
 from pytest_agentgrade.analysis.figures import Comparison
-from pytest_agentgrade.analysis.paired import Outcome, Pair
+from pytest_agentgrade.analysis.paired import ModeAttempts, Outcome, Pair
 
 
-def an_outcome(passed: int = 10, seconds: float | None = 100.0, limited: bool = False, digest: str = "d") -> Outcome:
+def an_outcome(
+    passed: int = 10, seconds: float | None = 100.0, limited: bool = False, digest: str | None = "d"
+) -> Outcome:
     return Outcome(passed == 10, passed, 10, seconds, limited, digest)
 
 

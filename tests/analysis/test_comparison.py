@@ -10,11 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_agentgrade.analysis.comparison import ModeAttempts, compare, correct
+from pytest_agentgrade.analysis.comparison import compare, correct
 from pytest_agentgrade.analysis.figures import Interval
 from pytest_agentgrade.analysis.holm import holm
-from pytest_agentgrade.analysis.noise import determinism, differs_more_than, placebo_floor, repeats_floor
-from pytest_agentgrade.analysis.paired import PairCounts, count_pairs, outcome
+from pytest_agentgrade.analysis.paired import ModeAttempts, PairCounts, count_pairs, outcome
 from pytest_agentgrade.analysis.pass_at_k import mean_pass_at_k, pass_at_k
 from pytest_agentgrade.analysis.population import infer_to_tasks
 from tests.analysis.pairs_made_here import an_outcome, compared, pairs_of, study_pairs
@@ -98,26 +97,6 @@ def test_more_seeds_do_not_make_more_tasks() -> None:
     assert once is not None
     assert thrice is not None
     assert (once.low, once.high) == pytest.approx((thrice.low, thrice.high))
-
-
-def test_the_noise_floor_of_repeats() -> None:
-    good, bad = an_outcome(10), an_outcome(1)
-    floor = repeats_floor("off", [("a", good), ("a", bad), ("a", good), ("b", bad), ("b", bad), ("c", good)])
-    assert floor is not None
-    assert floor.compared == 4
-    assert (floor.differ, floor.check_gap) == pytest.approx((1 / 3, 0.3))
-    assert repeats_floor("off", [("a", good), ("b", good)]) is None
-    placebo = placebo_floor("off", "ub256", pairs_of(first_only=1, second_only=1, neither=6))
-    assert placebo is not None
-    assert placebo.differ == 0.25
-    assert differs_more_than(pairs_of(first_only=3, neither=5), placebo)
-    assert not differs_more_than(pairs_of(second_only=2, neither=6), placebo)
-
-
-def test_twins_are_a_determinism_test() -> None:
-    same, other = an_outcome(10, digest="x"), an_outcome(10, digest="y")
-    found = determinism("off", [(same, same), (same, other)])
-    assert (found.twins, found.same_submission, found.same_checks) == (2, 1, 2)
 
 
 def test_an_attempt_is_limited_when_a_limit_ended_it() -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_agentgrade.analysis.contrasts import budget_changes, contrasts, twin_tests
+from pytest_agentgrade.analysis.contrasts import budget_changes, contrasts, placebo_contrasts, twin_tests
 from pytest_agentgrade.analysis.experiment import arrange
 from pytest_agentgrade.analysis.pairs import ProofStatus
 from pytest_agentgrade.errors import SettingsError
 from pytest_agentgrade.records.loaded import LoadedRun
-from pytest_agentgrade.records.model import AttemptRecord
-from tests.analysis.proven_records import a_full_attempt
+from pytest_agentgrade.records.model import AttemptRecord, SubmissionPhase
+from tests.analysis.proven_records import OFF, a_full_attempt, a_server
 from tests.records_made_here import a_run
 from tests.stored_runs import HOST, SETTINGS
 
@@ -96,13 +96,94 @@ def test_attempts_made_twice_are_twins_and_not_more_attempts() -> None:
     (found,) = contrasts(experiment)
     assert found.comparison is not None
     assert (found.comparison.pairs, found.comparison.first.attempts) == (6, 6)
-    (twins,) = twin_tests(experiment)
-    assert (twins.mode, twins.twins, twins.same_submission, twins.same_checks) == ("baseline", 6, 6, 0)
+    (test,) = twin_tests(experiment)
+    assert (test.mode, test.again_as, test.other_conditions, test.differing) == ("baseline", "baseline", 0, ())
+    assert test.result is not None
+    assert (test.result.twins, test.result.same_submission, test.result.same_checks) == (6, 6, 0)
 
 
 def test_twins_under_other_conditions_test_no_determinism() -> None:
     warmer = [a_full_attempt("baseline", seed=seed, sampling={"temperature": 2.0}) for seed in SEEDS]
-    assert twin_tests(arrange([loaded(*both()), loaded(*warmer, name="r2")])) == ()
+    (test,) = twin_tests(arrange([loaded(*both()), loaded(*warmer, name="r2")]))
+    assert (test.result, test.other_conditions, test.differing) == (None, 6, ("sampling",))
+
+
+def test_patches_graded_twice_say_nothing_of_a_model() -> None:
+    made_elsewhere = SubmissionPhase(origin="patch", digest="cd")
+    runs = [
+        loaded(a_full_attempt().model_copy(update={"submission": made_elsewhere, "agent": None}), name=name)
+        for name in ("r1", "r2")
+    ]
+    assert twin_tests(arrange(runs)) == ()
+
+
+def test_one_mode_under_two_names_is_a_determinism_test_and_no_contender() -> None:
+    again = [a_full_attempt("again", seed=seed, server=a_server(OFF)) for seed in SEEDS]
+    experiment = arrange([loaded(*both(), *again)])
+    assert (experiment.doubles, experiment.contenders) == ({"again": "baseline"}, ("baseline", "mtp"))
+    (found,) = contrasts(experiment)
+    assert found.comparison is not None and found.comparison.comparisons == 1
+    (test,) = twin_tests(experiment)
+    assert test.result is not None
+    assert (test.mode, test.again_as, test.result.same_submission) == ("baseline", "again", 6)
+
+
+def test_servers_that_do_not_tell_what_they_are_are_never_the_same_mode() -> None:
+    for unknown in ({"declared": None}, {"kind": "url"}, {"model_sha256": None}):
+        again = [a_full_attempt(mode, server=a_server(OFF, **unknown)) for mode in ("one", "two")]
+        assert arrange([loaded(*again)]).contenders == ("one", "two")
+
+
+def placebo_run(placebo: int, *, base: int = 10, order: tuple[int, ...] = (0, 1, 2)) -> LoadedRun:
+    """baseline, a placebo of it that passes ``placebo`` checks, and mtp, which passes one."""
+    triples = [
+        (
+            a_full_attempt("baseline", base, seed=seed),
+            a_full_attempt("ub256", placebo, seed=seed, server=a_server((*OFF, "-ub", "256"))),
+            a_full_attempt("mtp", 1, seed=seed),
+        )
+        for seed in SEEDS
+    ]
+    records = [triple[place] for triple in triples for place in order]
+    return loaded(*records, modes={"ub256": {"placebo_of": "baseline"}})
+
+
+def test_a_placebo_is_no_contender_and_needs_no_correction() -> None:
+    experiment = arrange([placebo_run(10)])
+    assert experiment.contenders == ("baseline", "mtp")
+    (found,) = contrasts(experiment)
+    assert found.comparison is not None
+    assert (found.comparison.comparisons, found.comparison.winner) == (1, "baseline")
+    (placebo,) = placebo_contrasts(experiment)
+    assert (placebo.pairs.first_mode, placebo.pairs.second_mode) == ("baseline", "ub256")
+    assert len(placebo.pairs.with_status(ProofStatus.PROVEN)) == 6
+
+
+def test_a_placebo_that_runs_first_is_not_what_others_are_compared_with() -> None:
+    (found,) = contrasts(arrange([placebo_run(10, order=(1, 0, 2))]))
+    assert (found.pairs.first_mode, found.pairs.second_mode) == ("baseline", "mtp")
+
+
+def test_without_its_mode_a_placebo_is_a_mode_like_any_other() -> None:
+    experiment = arrange([placebo_run(10, order=(1, 2))])
+    assert (experiment.placebos, experiment.contenders) == ({}, ("ub256", "mtp"))
+
+
+def test_noise_is_measured_by_seeds_and_by_placebos() -> None:
+    (found,) = contrasts(arrange([placebo_run(1)]))
+    repeats, placebo = found.noise
+    assert (repeats.source.kind, repeats.source.differ, repeats.source.compared) == ("repeats", 0.0, 30)
+    assert (placebo.source.kind, placebo.source.differ, placebo.source.modes) == ("placebo", 1.0, ("baseline", "ub256"))
+    assert found.floor == placebo and placebo.floor > repeats.floor and placebo.observed == -1.0
+
+
+def test_what_a_mode_is_a_placebo_of_may_be_declared_by_one_run_only() -> None:
+    records = both()
+    runs = [
+        loaded(*records[::2], name="r1", modes={"baseline": {"server_args": [], "model": None}}),
+        loaded(*records[1::2], name="r2", modes={"baseline": {"server_args": []}, "mtp": {"placebo_of": "baseline"}}),
+    ]
+    assert arrange(runs).placebos == {"mtp": "baseline"}
 
 
 def test_a_run_that_has_both_modes_of_a_cell_is_preferred() -> None:

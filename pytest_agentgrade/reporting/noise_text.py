@@ -1,0 +1,115 @@
+"""Noise in plain sentences: what differs when nothing that matters was changed, and whether modes differ by more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pytest_agentgrade.analysis.contrasts import Contrast, TwinTest
+from pytest_agentgrade.analysis.figures import Comparison, Disagreement, NoiseFloor
+from pytest_agentgrade.reporting.verdict_text import number_of, p_value, points
+
+_WARNING = (
+    "A placebo that differs is a warning: something drifts, or more than numerics was changed. Rely on no verdict of "
+    "this experiment before you know what."
+)
+
+
+def floor_line(contrast: Contrast) -> str:
+    """Whether the observed difference is larger than what noise alone shows; empty where that is not known."""
+    if contrast.floor is None or contrast.comparison is None:
+        return ""
+    found = contrast.floor
+    pairs = number_of(found.pairs, "pair")
+    if found.floor >= 1:
+        return f"Noise floor: {pairs.lower()} may show any difference by chance alone."
+    limit = f"{pairs.lower()} of nothing but chance stay within {_size(found.floor)} points 95 times in 100"
+    return f"Noise floor: {limit}; the observed {points(found.observed)} {_judged(found, contrast.comparison)}."
+
+
+def floor_details(contrast: Contrast) -> list[str]:
+    """Each measure of noise with what it was taken from; or how to get one."""
+    if contrast.comparison is None:
+        return []
+    if not contrast.noise:
+        return [
+            "Noise floor: not known. It takes attempts at one task with several seeds or --agent-repeat, or a placebo."
+        ]
+    return [f"  {_taken_from(one.source)}: {_size(one.floor)} points" for one in contrast.noise]
+
+
+def lone_line(source: Disagreement | None, floor: NoiseFloor | None) -> list[str]:
+    """For a mode that is compared with nothing: what its seeds and repeats tell of noise."""
+    if source is None or floor is None:
+        return []
+    pairs = number_of(floor.pairs, "pair").lower()
+    return [
+        f"Noise floor: {_taken_from(source)}. Against another mode {pairs} would stay within {_size(floor.floor)} "
+        "points by chance alone, 95 times in 100."
+    ]
+
+
+def placebo_title(contrast: Contrast) -> str:
+    """``ub256, a placebo of baseline``."""
+    return f"{contrast.pairs.second_mode}, a placebo of {contrast.pairs.first_mode}"
+
+
+def placebo_lines(contrast: Contrast) -> list[str]:
+    """A placebo is no contender: how often it differs, and a warning when it differs for good."""
+    pairs, found = contrast.pairs, contrast.comparison
+    if found is None:
+        return ["No pair of counted attempts that may be compared: the placebo measures nothing."]
+    both, counts = found.counts.both, found.counts
+    differs = "It differs" if found.p <= found.alpha else "No evidence that it differs, as it should be"
+    lines = [
+        f"{pairs.second_mode} changes numerics only: it measures noise and is no contender. {differs}: "
+        f"{pairs.second_mode} {both + counts.second_only} of {found.pairs}, {pairs.first_mode} "
+        f"{both + counts.first_only} of {found.pairs} (exact McNemar p {p_value(found.p)}); in {counts.discordant} of "
+        f"{found.pairs} pairs exactly one works."
+    ]
+    return [*lines, _WARNING] if found.p <= found.alpha else lines
+
+
+def twin_lines(tests: Iterable[TwinTest]) -> list[str]:
+    """What became of attempts that were made twice: a test of determinism, or of nothing."""
+    return [line for one in tests for line in _twins(one)]
+
+
+def _twins(test: TwinTest) -> list[str]:
+    again = "" if test.again_as == test.mode else f", as {test.again_as} which is the same mode"
+    lines = []
+    if (found := test.result) is not None:
+        left = f"{found.same_submission} of {found.told} left the same submission" if found.told else "nobody told "
+        left += "" if found.told else "which submissions they left"
+        lines.append(
+            f"Determinism: {number_of(found.twins, 'attempt').lower()} of {test.mode} made twice with the same seed"
+            f"{again}: {left}, {found.same_checks} of {found.twins} passed as many checks. That is a test of the "
+            "server, not a sample: they count once."
+        )
+    if test.other_conditions:
+        lines.append(
+            f"{number_of(test.other_conditions, 'attempt')} of {test.mode} made twice{again}, but not under the same "
+            f"conditions ({', '.join(test.differing)}): no test of determinism, and they count once."
+        )
+    return lines
+
+
+def _judged(found: NoiseFloor, comparison: Comparison) -> str:
+    if found.exceeded:
+        unsure = "" if comparison.winner else ", which the test does not yet take for evidence"
+        return f"points are larger than that{unsure}"
+    despite = ", although the test names a winner: make more pairs before you rely on it" if comparison.winner else ""
+    return f"points are not larger than that{despite}"
+
+
+def _taken_from(source: Disagreement) -> str:
+    share = f"{100 * source.differ:.0f} %"
+    if source.kind == "placebo":
+        mode, placebo = source.modes
+        return f"{placebo}, a placebo of {mode}, differs from it in {share} of {source.compared} pairs"
+    return f"attempts of {' or '.join(source.modes)} at one task, only their seeds apart, differ in {share} of " + (
+        f"{source.compared} cases"
+    )
+
+
+def _size(share: float) -> str:
+    return f"{100 * share:.0f}"
