@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest_agentgrade
-from pytest_agentgrade.errors import AgentGradeError
+from pytest_agentgrade.errors import AgentGradeError, SettingsError
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_GATE = 0, 1, 2, 3
 
@@ -35,6 +35,7 @@ def _parser() -> argparse.ArgumentParser:
 
     setup = commands.add_parser("setup", help="install and start what a run needs: Docker engine, sandbox image")
     setup.add_argument("--agent", metavar="NAME", help="make the image of this agent as well, for example opencode")
+    setup.add_argument("--agent-version", metavar="VERSION", help="of that agent (default: the one that was tried)")
     setup.set_defaults(command=_setup)
 
     doctor = commands.add_parser("doctor", help="show whether a run would work, and every setting with its source")
@@ -72,11 +73,14 @@ def _add_format(parser: argparse.ArgumentParser) -> None:
 
 
 def _setup(options: argparse.Namespace) -> int:
-    from pytest_agentgrade.attempt.agents.packages import build_agent_image, find_package
+    from pytest_agentgrade.attempt.agents.installing import build_agent_image
+    from pytest_agentgrade.attempt.agents.packages import find_package
     from pytest_agentgrade.sandbox.engine import connect
     from pytest_agentgrade.sandbox.setup import run_setup
 
-    package = None if options.agent is None else find_package(options.agent)
+    if options.agent is None and options.agent_version is not None:
+        raise SettingsError("--agent-version without --agent", "say which agent: --agent opencode, for example")
+    package = None if options.agent is None else find_package(options.agent, options.agent_version)
     run_setup(print)
     if package is not None:
         client = connect()

@@ -25,7 +25,7 @@ from pytest_agentgrade.grading.suite import Check
 from pytest_agentgrade.grading.verdict import classify
 from pytest_agentgrade.records.model import DrawRecord, SubmissionPhase, VerdictRecord
 from pytest_agentgrade.records.store import AttemptStore
-from pytest_agentgrade.sandbox.derive import find_prepared
+from pytest_agentgrade.sandbox.derive import Use, find_prepared
 from pytest_agentgrade.sandbox.engine import connect
 from pytest_agentgrade.sandbox.image import Image, ensure_image
 from pytest_agentgrade.sandbox.owner import Owner
@@ -83,7 +83,7 @@ class Machine:
         if needs.image is None:
             return self.image
         if not needs.image_hint:
-            return ensure_image(self.client, needs.image)
+            return ensure_image(self.client, needs.image, log=self.log, use=Use.AGENT)
         found = find_prepared(self.client, needs.image)
         if found is None:
             raise SettingsError(f"agent {agent.name}: its image {needs.image} is not on this engine", needs.image_hint)

@@ -42,6 +42,7 @@ _OPTIONS = (
     _Option("--agent-model", "model", str, "GGUF", "model file (default: the embedded demo model)"),
     _Option("--agent-server", "server", str, "SERVER", "embedded, path of a llama-server binary, or URL"),
     _Option("--agent-name", "agent", str, "AGENT", "agent to run: toolloop (default), single, opencode, ..."),
+    _Option("--agent-version", "agent_version", str, "VERSION", "of an agent from npm or PyPI (the one tried)"),
     _Option("--agent-task", "tasks", _names, "TASK,...", "tasks to run (default: all)"),
     _Option("--agent-seed", "seeds", _integers, "N,...", "seeds (default: 4242,8675309)"),
     _Option("--agent-repeat", "repeats", int, "N", "attempts for each task, mode and seed (default: 1)"),

@@ -15,6 +15,7 @@ from pytest_agentgrade.assignment.task import Task
 from pytest_agentgrade.attempt import serving, snapshot, workspace
 from pytest_agentgrade.attempt.agent_phase import agent_phase
 from pytest_agentgrade.attempt.agents.base import Agent, AgentRun
+from pytest_agentgrade.attempt.agents.installing import installed_packages
 from pytest_agentgrade.attempt.agents.keepsakes import keep_files
 from pytest_agentgrade.attempt.agents.runner import SOCKET_NAME, run_agent
 from pytest_agentgrade.attempt.endings import AttemptLimits, Endings, classify_endings
@@ -80,6 +81,7 @@ class Attempt:
 
     def _run(self) -> None:
         image = self.machine.agent_image(self.agent)
+        packages = installed_packages(self.machine.client, image.id)
         built = self._build_workspace()
         with self._server() as server, self._volume(built) as volume, self._home() as home:
             counted_before = server.metrics()
@@ -87,7 +89,7 @@ class Attempt:
             self._keep_files(home)
             phase = agent_phase(
                 run, exchanges, server, self.mode, self.settings,
-                seed=self.key.sampling_seed, image_id=image.id, counted_before=counted_before,
+                seed=self.key.sampling_seed, image_id=image.id, packages=packages, counted_before=counted_before,
             )  # fmt: skip
             self.store.write(phase)
             self._take_snapshot(run, exchanges, volume, server)

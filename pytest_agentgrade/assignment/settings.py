@@ -20,6 +20,8 @@ DEMO_MODEL = "demo"
 """The value of ``model`` that stands for the embedded demo model."""
 EMBEDDED = "embedded"
 """The value of ``server`` that stands for llama.cpp's server inside a child process."""
+VERSION_FORM = r"^[0-9][A-Za-z0-9.+-]*$"
+"""What the version of a package looks like."""
 
 BUILT_IN_MODES: Mapping[str, Mapping[str, Any]] = {
     "baseline": {"server_args": ["--spec-type", "none"], "speculates": False},
@@ -92,6 +94,8 @@ class Settings(_Model):
     """Program and arguments of the agent ``command``."""
     agent_env: dict[str, str] = Field(default_factory=dict)
     """Environment of the agent ``command``."""
+    agent_version: str | None = Field(None, pattern=VERSION_FORM)
+    """Version of an agent from npm or PyPI, in place of the one that its adapter was tried with."""
     agent_image: str | None = None
     """Image for an agent that has one of its own, in place of it; ``toolloop`` and ``single`` use ``image``."""
     agent_tools: bool = False

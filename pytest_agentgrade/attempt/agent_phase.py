@@ -32,9 +32,13 @@ def agent_phase(
     *,
     seed: int,
     image_id: str,
+    packages: Sequence[str],
     counted_before: DraftCounters | None,
 ) -> AgentPhase:
-    """The finished phase; ``counted_before`` is what the server's counters said when the attempt began."""
+    """The finished phase; ``counted_before`` is what the server's counters said when the attempt began.
+
+    ``packages`` says what the agent's image has in it, ``name==version`` each.
+    """
     sums, alive = totals(exchanges), server.alive()
     proof = prove_mode(mode, server.speculating() if alive else None, sums.drafted, sums.accepted)
     return AgentPhase(
@@ -42,6 +46,7 @@ def agent_phase(
         **_asked(exchanges, settings),
         sampling_seed=seed,
         image_id=image_id,
+        agent_packages=list(packages),
         **_summed(exchanges, sums),
         mode_proof=proof.status.value,
         mode_notes=[*proof.sentences, *proof.warnings],

@@ -112,6 +112,8 @@ class AgentPhase(_Record):
     """``reasoning_effort`` of every request; None: not sent."""
     image_id: str | None = None
     """Of the sandbox image the agent worked in."""
+    agent_packages: list[str] = Field(default_factory=list)
+    """``name==version`` of all that was installed with an agent from npm or PyPI."""
     task_seconds: float
     turns: int
     prompt_tokens: int

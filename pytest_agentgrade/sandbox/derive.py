@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 import docker
@@ -16,6 +17,12 @@ from pytest_agentgrade.sandbox.owner import LABEL, Owner, labels
 
 PYTHON_LABEL = "agentgrade.python"
 _SECONDS = 300.0
+_AGENT_SMOKE = """
+import sys
+if sys.version_info < (3, 8): sys.exit('its python3 is %d.%d, 3.8 is needed' % sys.version_info[:2])
+import socket, subprocess, threading, compileall, pwd
+print('%d.%d.%d' % sys.version_info[:3])
+"""
 _SMOKE = """
 import sys, sqlite3, json, decimal, threading, unittest, ctypes, zlib, asyncio, csv, tempfile
 sqlite3.connect(':memory:').execute('select 1')
@@ -31,13 +38,22 @@ for name in ('/work', '/scratch'): os.makedirs(name, exist_ok=True)
 """
 
 
-def derive(client: docker.DockerClient, image_id: str, repository: str, tag: str) -> str:
+class Use(Enum):
+    """What an image is for, and so what it must have."""
+
+    SANDBOX = "sandbox"
+    """Judging and holding files: Python with its standard library, and a few tools of the shell."""
+    AGENT = "agent"
+    """Running an agent behind the forwarder: ``python3`` 3.8 or newer, and whatever that agent needs."""
+
+
+def derive(client: docker.DockerClient, image_id: str, repository: str, tag: str, *, use: Use = Use.SANDBOX) -> str:
     """Commit a prepared copy of ``image_id`` as ``repository:tag``; returns the version of its Python.
 
     Without bytecode, every read-only container would compile the standard library anew. Raises HostError when the
     image cannot be prepared or does not work afterwards; then no copy stays.
     """
-    python = try_out(client, image_id, git=False)
+    python = try_out(client, image_id, git=False, use=use)
     api: Any = client.api
     container: str | None = None
     try:
@@ -49,7 +65,7 @@ def derive(client: docker.DockerClient, image_id: str, repository: str, tag: str
         # The owner's label would have containers that other people run from the copy swept away.
         changes = [f"LABEL {PYTHON_LABEL}={python} {LABEL}=", "USER 65532:65532", "ENTRYPOINT []", 'CMD ["python3"]']
         made = api.commit(container, repository=repository, tag=f"{tag}-new", changes="\n".join(changes))["Id"]
-        promote(client, made, repository, tag, git=False)
+        promote(client, made, repository, tag, git=False, use=use)
     except (DockerException, requests.RequestException) as error:
         raise HostError(f"the engine cannot prepare the image: {error}") from error
     finally:
@@ -58,24 +74,27 @@ def derive(client: docker.DockerClient, image_id: str, repository: str, tag: str
     return python
 
 
-def promote(client: docker.DockerClient, image_id: str, repository: str, tag: str, *, git: bool) -> str:
+def promote(
+    client: docker.DockerClient, image_id: str, repository: str, tag: str, *, git: bool, use: Use = Use.SANDBOX
+) -> str:
     """Give ``image_id`` its final name in place of ``<tag>-new`` if it works; returns its Python. Raises HostError."""
     api: Any = client.api
     try:
-        python = try_out(client, image_id, git=git)
+        python = try_out(client, image_id, git=git, use=use)
         api.tag(image_id, repository, tag)
     finally:
         api.remove_image(f"{repository}:{tag}-new", force=True)
     return python
 
 
-def try_out(client: docker.DockerClient, image_id: str, *, git: bool) -> str:
+def try_out(client: docker.DockerClient, image_id: str, *, git: bool, use: Use = Use.SANDBOX) -> str:
     """Run it as we always do; returns the version of its Python. Raises HostError."""
     script = 'python3 -I -B -c "$1" && tar --version >/dev/null && find / -maxdepth 0 -printf "" && chmod --version >&2'
     script += " && git --version >/dev/null && git init -q /scratch/try" if git else ""
+    bare = ("python3", "-I", "-B", "-c", _AGENT_SMOKE)
     spec = ContainerSpec(
         image=image_id,
-        command=("sh", "-c", script, "sh", _SMOKE),
+        command=("sh", "-c", script, "sh", _SMOKE) if use is Use.SANDBOX else bare,
         role="image-check",
         tmpfs=(Tmpfs("/tmp", 4 * MEGABYTE), Tmpfs("/scratch", 4 * MEGABYTE)),
         max_output_bytes=MEGABYTE,

@@ -22,11 +22,15 @@ from filelock import FileLock
 
 from pytest_agentgrade.errors import HostError, SettingsError
 from pytest_agentgrade.sandbox import recipe
-from pytest_agentgrade.sandbox.derive import PYTHON_LABEL, derive, find_prepared, promote
+from pytest_agentgrade.sandbox.derive import PYTHON_LABEL, Use, derive, find_prepared, promote
 from pytest_agentgrade.sandbox.recipe import Part, Recipe
 
 REPOSITORY = "agentgrade-sandbox"
 Log = Callable[[str], None]
+_HINTS = {
+    Use.SANDBOX: "give an image with python3, sh, tar, chmod and find on its PATH, e.g. python:3.12-slim",
+    Use.AGENT: "an agent's image needs python3 (3.8 or newer) on its PATH, for the way to the model, beside the agent",
+}
 _EPOCH = 1_577_836_800
 """2020-01-01: the time stamp of every file in the image."""
 
@@ -43,15 +47,17 @@ class Image:
     """Version of its ``python3``, such as ``3.11.7``."""
 
 
-def ensure_image(client: docker.DockerClient, reference: str | None = None, *, log: Log = print) -> Image:
+def ensure_image(
+    client: docker.DockerClient, reference: str | None = None, *, log: Log = print, use: Use = Use.SANDBOX
+) -> Image:
     """The image to run agents and candidates in, made or pulled if it is not there yet.
 
-    ``reference`` is an image the user gave (with ``python3``, ``sh``, ``tar``, ``chmod`` and ``find`` in it); a copy
-    with bytecode compiled in is made of it once. Without one, an image named after its content is built from this
-    machine, in about 5 s. Raises HostError, SettingsError for a bad ``reference``.
+    ``reference`` is an image the user gave, with what its ``use`` needs in it (``python3``; a sandbox ``sh``, ``tar``,
+    ``chmod`` and ``find`` as well); a copy with bytecode compiled in is made of it once. Without one, an image named
+    after its content is built from this machine, in about 5 s. Raises HostError, SettingsError for a bad ``reference``.
     """
     if reference is not None:
-        return _given_image(client, reference, log)
+        return _given_image(client, reference, log, use)
     drawn = recipe.draw_up()
     tag = f"{REPOSITORY}:{drawn.digest()[:16]}"
     found = _find(client, tag)
@@ -77,7 +83,7 @@ def _find(client: docker.DockerClient, tag: str) -> Image | None:
     return None if found is None else Image(tag, *found)
 
 
-def _given_image(client: docker.DockerClient, reference: str, log: Log) -> Image:
+def _given_image(client: docker.DockerClient, reference: str, log: Log, use: Use) -> Image:
     api: Any = client.api
     try:
         details = api.inspect_image(reference)
@@ -88,7 +94,7 @@ def _given_image(client: docker.DockerClient, reference: str, log: Log) -> Image
         raise HostError(f"cannot look for image {reference!r}: {error}") from error
     if PYTHON_LABEL in (details["Config"].get("Labels") or {}):
         return Image(reference, details["Id"], details["Config"]["Labels"][PYTHON_LABEL])
-    name = f"from-{details['Id'].removeprefix('sha256:')[:16]}"
+    name = f"{'from' if use is Use.SANDBOX else 'agent-from'}-{details['Id'].removeprefix('sha256:')[:16]}"
     tag = f"{REPOSITORY}:{name}"
     with _lock():
         found = _find(client, tag)
@@ -96,10 +102,9 @@ def _given_image(client: docker.DockerClient, reference: str, log: Log) -> Image
             return found
         log(f"preparing {reference} as {tag}")
         try:
-            derive(client, details["Id"], REPOSITORY, name)
+            derive(client, details["Id"], REPOSITORY, name, use=use)
         except HostError as error:
-            hint = "give an image with python3, sh, tar, chmod and find on its PATH, e.g. python:3.12-slim"
-            raise SettingsError(f"image {reference!r} cannot be used: {error.message}", hint) from error
+            raise SettingsError(f"image {reference!r} cannot be used: {error.message}", _HINTS[use]) from error
     prepared = _find(client, tag)
     if prepared is None:
         raise HostError(f"image {tag} vanished while it was made", "run it again")

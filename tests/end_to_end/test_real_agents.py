@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_agentgrade.attempt.agents.packages import build_agent_image, find_package
+from pytest_agentgrade.attempt.agents.installing import build_agent_image
+from pytest_agentgrade.attempt.agents.packages import find_package
 from pytest_agentgrade.records.model import AttemptRecord
 from pytest_agentgrade.sandbox.engine import connect
 from tests.agent_tongues import TONGUES

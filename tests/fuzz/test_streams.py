@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_agentgrade.attempt.agents.base import AgentEnd, AgentRun
-from pytest_agentgrade.attempt.agents.runner import _Output
+from pytest_agentgrade.attempt.agents.output import AgentOutput
 from pytest_agentgrade.attempt.agents.toolloop_program import Reply, ServerFailed, sse_chunks
 from pytest_agentgrade.attempt.endings import AttemptLimits, classify_endings
 from pytest_agentgrade.attempt.exchange import (
@@ -123,7 +123,7 @@ def test_any_request_is_rewritten_or_refused(raw: bytes) -> None:
     st.lists(st.one_of(st.binary(max_size=40), JSON.map(lambda body: json.dumps(body).encode() + b"\n")), max_size=6)
 )
 def test_any_output_of_an_agent_is_taken(pieces: list[bytes]) -> None:
-    output = _Output()
+    output = AgentOutput()
     for piece in pieces:
         output.add(piece)
     for event in output.events:

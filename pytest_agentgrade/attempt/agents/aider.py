@@ -5,22 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from pytest_agentgrade.assignment.settings import Settings
-from pytest_agentgrade.attempt.agents.base import (
-    EXCHANGE_PLACE,
-    MODEL_URL,
-    PROMPT_PLACE,
-    AgentBase,
-    AgentNeeds,
-    message_text,
-)
-from pytest_agentgrade.attempt.agents.packages import PACKAGES, PLACE
+from pytest_agentgrade.attempt.agents.base import EXCHANGE_PLACE, MODEL_URL, PROMPT_PLACE
+from pytest_agentgrade.attempt.agents.packaged import PackagedAgent
+from pytest_agentgrade.attempt.agents.packages import PLACE
 
-_PACKAGE = PACKAGES["aider"]
-_ADAPTER = 1
-"""Raise it whenever flags or configuration change."""
 _METADATA = "aider-models.json"
 _FLAGS = (
     "--model=openai/local", "--edit-format=diff", f"--message-file={PROMPT_PLACE}",
@@ -41,42 +30,20 @@ sys.argv = ["aider", *{list(_FLAGS)!r}, *logs, *files]
 from aider.main import main
 sys.exit(main())
 """
-_SUMMARY_MARK = "*Briefly* summarize this partial conversation"
-_COMMIT_MARK = "You are an expert software engineer that generates concise"
 
 
 @dataclass(frozen=True)
-class Aider(AgentBase):
+class Aider(PackagedAgent):
     """``aider`` on the prompt, with all Python files of the workspace in its chat."""
 
-    context: int
-    """Tokens of context it is told the model has."""
-    response_tokens: int
-    """Tokens it is told a response may have."""
-    image: str | None = None
-    """An image with the package below ``/opt/agent/lib`` in place of the one made here."""
-    name: str = "aider"
-    needs_tools: bool = False
-
-    @classmethod
-    def from_settings(cls, settings: Settings) -> Aider:
-        """As the run is set up; the largest response budget where there are several."""
-        return cls(settings.context, max(settings.response_tokens), settings.agent_image)
-
-    @property
-    def version(self) -> str:
-        """The package's version - the image's name, where it was given - and the adapter's."""
-        return f"{self.image or _PACKAGE.version}+{_ADAPTER}"
-
-    @property
-    def needs(self) -> AgentNeeds:
-        """Its image; its chat is kept."""
-        return AgentNeeds(
-            image=self.image or _PACKAGE.tag,
-            image_hint="" if self.image else _PACKAGE.hint,
-            home_bytes=128 << 20,
-            kept=("log/*",),
-        )
+    name = "aider"
+    needs_tools = False
+    adapter = 1
+    kept = ("log/*",)
+    marks = (
+        "*Briefly* summarize this partial conversation",
+        "You are an expert software engineer that generates concise",
+    )
 
     def command(self) -> tuple[str, ...]:
         """By a program that lists the files."""
@@ -97,9 +64,3 @@ class Aider(AgentBase):
             "OPENAI_API_BASE": MODEL_URL, "OPENAI_API_KEY": "none", "LITELLM_LOCAL_MODEL_COST_MAP": "True",
             "NO_COLOR": "1", "PYTHONPATH": f"/{PLACE}/lib",
         }  # fmt: skip
-
-    def is_auxiliary(self, request: Mapping[str, Any]) -> bool:
-        """Summaries of the chat, and commit messages."""
-        first = next(iter(request["messages"]), None)
-        text = message_text(first) if isinstance(first, Mapping) else ""
-        return text.lstrip().startswith((_SUMMARY_MARK, _COMMIT_MARK))

@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_agentgrade.assignment.settings import Settings
-from pytest_agentgrade.attempt.agents.base import (
-    EXCHANGE_PLACE,
-    HOME_PLACE,
-    MODEL_URL,
-    PROMPT_PLACE,
-    AgentBase,
-    AgentEvent,
-    AgentNeeds,
-)
-from pytest_agentgrade.attempt.agents.packages import PACKAGES, PLACE
+from pytest_agentgrade.attempt.agents.base import EXCHANGE_PLACE, HOME_PLACE, MODEL_URL, PROMPT_PLACE, AgentEvent
+from pytest_agentgrade.attempt.agents.packaged import PackagedAgent
+from pytest_agentgrade.attempt.agents.packages import PLACE
 
-_PACKAGE = PACKAGES["mini-swe-agent"]
-_ADAPTER = 1
-"""Raise it whenever flags or configuration change."""
 _PROGRAM = "mini_start.py"
 _START = f"""\
 import json, pathlib, sys
@@ -40,33 +29,12 @@ finally:
 
 
 @dataclass(frozen=True)
-class MiniSweAgent(AgentBase):
-    """``mini`` on the prompt, without a limit or a question of its own."""
+class MiniSweAgent(PackagedAgent):
+    """``mini`` on the prompt, without a limit or a question of its own. All its requests serve the task."""
 
-    image: str | None = None
-    """An image with the package below ``/opt/agent/lib`` in place of the one made here."""
-    name: str = "mini-swe-agent"
-    needs_tools: bool = True
-
-    @classmethod
-    def from_settings(cls, settings: Settings) -> MiniSweAgent:
-        """With the image of the settings."""
-        return cls(settings.agent_image)
-
-    @property
-    def version(self) -> str:
-        """The package's version - the image's name, where it was given - and the adapter's."""
-        return f"{self.image or _PACKAGE.version}+{_ADAPTER}"
-
-    @property
-    def needs(self) -> AgentNeeds:
-        """Its image; its trajectory is kept."""
-        return AgentNeeds(
-            image=self.image or _PACKAGE.tag,
-            image_hint="" if self.image else _PACKAGE.hint,
-            home_bytes=128 << 20,
-            kept=("trajectory.json",),
-        )
+    name = "mini-swe-agent"
+    adapter = 1
+    kept = ("trajectory.json",)
 
     def command(self) -> tuple[str, ...]:
         """By a program that gives the prompt as an argument, and tells in the end what the trajectory says."""

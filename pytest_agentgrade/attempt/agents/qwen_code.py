@@ -6,20 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_agentgrade.assignment.settings import Settings
-from pytest_agentgrade.attempt.agents.base import (
-    EXCHANGE_PLACE,
-    MODEL_URL,
-    PROMPT_PLACE,
-    AgentBase,
-    AgentEvent,
-    AgentNeeds,
-)
-from pytest_agentgrade.attempt.agents.packages import AGENT_PATH, PACKAGES, PLACE
+from pytest_agentgrade.attempt.agents.base import EXCHANGE_PLACE, MODEL_URL, PROMPT_PLACE, AgentEvent
+from pytest_agentgrade.attempt.agents.packaged import PackagedAgent
+from pytest_agentgrade.attempt.agents.packages import AGENT_PATH, PLACE
 
-_PACKAGE = PACKAGES["qwen-code"]
-_ADAPTER = 1
-"""Raise it whenever flags or configuration change."""
 _SETTINGS = "qwen-settings.json"
 _SCRIPT = f"""
 mkdir -p "$HOME/.qwen"
@@ -30,33 +20,20 @@ exec /{PLACE}/bin/node /{PLACE}/node_modules/@qwen-code/qwen-code/cli.js --auth-
 
 
 @dataclass(frozen=True)
-class QwenCode(AgentBase):
+class QwenCode(PackagedAgent):
     """``qwen`` on the prompt, its JSON events on stdout."""
 
-    image: str | None = None
-    """An image with node and the package below ``/opt/agent`` in place of the one made here."""
-    name: str = "qwen-code"
-    needs_tools: bool = True
-
-    @classmethod
-    def from_settings(cls, settings: Settings) -> QwenCode:
-        """With the image of the settings."""
-        return cls(settings.agent_image)
-
-    @property
-    def version(self) -> str:
-        """The package's version - the image's name, where it was given - and the adapter's."""
-        return f"{self.image or _PACKAGE.version}+{_ADAPTER}"
-
-    @property
-    def needs(self) -> AgentNeeds:
-        """Its image; its session and logs are kept."""
-        return AgentNeeds(
-            image=self.image or _PACKAGE.tag,
-            image_hint="" if self.image else _PACKAGE.hint,
-            home_bytes=256 << 20,
-            kept=(".qwen/projects/*", ".qwen/tmp/*", ".qwen/debug/*"),
-        )
+    name = "qwen-code"
+    adapter = 2
+    home_bytes = 256 << 20
+    kept = (".qwen/projects/*", ".qwen/tmp/*", ".qwen/debug/*")
+    marks = (
+        "You are the component that summarizes internal chat history",
+        "Generate a concise, sentence-case title",
+        "Generate a short kebab-case name",
+        "Write a short summary label describing what these tool calls accomplished",
+        "You generate session recaps",
+    )
 
     def command(self) -> tuple[str, ...]:
         """By a shell, which puts its settings into HOME."""

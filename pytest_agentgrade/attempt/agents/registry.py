@@ -11,6 +11,7 @@ from pytest_agentgrade.attempt.agents.base import Agent
 from pytest_agentgrade.attempt.agents.command import CommandAgent
 from pytest_agentgrade.attempt.agents.mini_swe_agent import MiniSweAgent
 from pytest_agentgrade.attempt.agents.opencode import OpenCode
+from pytest_agentgrade.attempt.agents.packages import check_version
 from pytest_agentgrade.attempt.agents.qwen_code import QwenCode
 from pytest_agentgrade.attempt.agents.single import Single
 from pytest_agentgrade.attempt.agents.toolloop import ToolLoop
@@ -33,7 +34,10 @@ BUILT_IN: Mapping[str, Callable[[Settings], Agent]] = MappingProxyType(
 def make_agent(name: str, settings: Settings) -> Agent | None:
     """The built-in agent of that name, or None. SettingsError when its settings cannot be used."""
     make = BUILT_IN.get(name)
-    return None if make is None else make(settings)
+    if make is None:
+        return None
+    check_version(settings)
+    return make(settings)
 
 
 def unknown_agent(name: str) -> SettingsError:

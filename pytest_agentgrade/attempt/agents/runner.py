@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import docker
 
@@ -19,11 +17,11 @@ from pytest_agentgrade.attempt.agents.base import (
     WORKSPACE_PLACE,
     Agent,
     AgentEnd,
-    AgentEvent,
     AgentRun,
 )
+from pytest_agentgrade.attempt.agents.output import TAIL_BYTES, AgentOutput
 from pytest_agentgrade.errors import AgentError, HostError
-from pytest_agentgrade.escaping import escape, escape_bytes
+from pytest_agentgrade.escaping import escape_bytes
 from pytest_agentgrade.sandbox.container import (
     MEGABYTE,
     Bind,
@@ -43,9 +41,6 @@ _PORT = "8080"
 _START_SECONDS = 60.0
 _END_SECONDS = 20.0
 _LINGER_SECONDS = 5.0
-_TAIL_BYTES = 65_536
-_LINE_BYTES = 8_192
-_MAX_EVENTS = 4_000
 
 
 @dataclass(frozen=True)
@@ -92,7 +87,7 @@ def run_agent(
     _fill(exchange_dir, agent, prompt)
     spec = _spec(image, agent, (volume, home), exchange_dir, limits, runtime)
     with Container.start(client, spec, owner, run_id) as container:
-        output = _Output()
+        output = AgentOutput()
         _await_start(container, output)
         started_at = time.time()
         on_start(output.started)
@@ -101,6 +96,7 @@ def run_agent(
         end = _end(container)
     if end.host_error:
         raise HostError(f"the engine could not run the agent: {end.host_error}")
+    events = tuple(output.events)
     return AgentRun(
         agent=agent.name,
         version=agent.version,
@@ -110,8 +106,8 @@ def run_agent(
         started=output.started,
         started_at=started_at,
         seconds=clock,
-        events=tuple(output.events),
-        finished=agent.finished(output.events),
+        events=events,
+        finished=agent.finished(events),
         stdout_tail=_tail(output.tail),
         stderr_tail=_tail(container.stderr),
     )
@@ -159,41 +155,7 @@ def _spec(
     )
 
 
-class _Output:
-    """Takes stdout in pieces: its tail, and the JSON lines among it."""
-
-    def __init__(self) -> None:
-        self.started = 0.0
-        self.tail = b""
-        self.events: list[AgentEvent] = []
-        self._line = b""
-
-    def add(self, data: bytes) -> None:
-        self.tail = (self.tail + data)[-_TAIL_BYTES:]
-        *lines, self._line = (self._line + data).split(b"\n")
-        self._line = self._line[: _LINE_BYTES + 1]
-        for line in lines:
-            if line.startswith(b"{") and len(line) <= _LINE_BYTES and len(self.events) < _MAX_EVENTS:
-                self._add_event(line)
-
-    def _add_event(self, line: bytes) -> None:
-        try:
-            data = json.loads(line)
-        except (ValueError, RecursionError):
-            return  # ordinary output of the agent
-        if isinstance(data, dict):
-            at = time.monotonic() - self.started
-            self.events.append(AgentEvent(at, {escape(key, 100): _escaped(value) for key, value in data.items()}))
-
-
-def _escaped(value: Any) -> Any:
-    """Numbers and texts as they are (texts escaped); anything deeper as escaped JSON."""
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    return escape(value if isinstance(value, str) else json.dumps(value))
-
-
-def _await_start(container: Container, output: _Output) -> None:
+def _await_start(container: Container, output: AgentOutput) -> None:
     """Read up to the forwarder's first line; what follows in the same piece belongs to the agent."""
     head = b""
     while not head.startswith(forwarder_program.STARTS):
@@ -202,7 +164,7 @@ def _await_start(container: Container, output: _Output) -> None:
         except TimeoutError as error:
             raise HostError(f"the agent's container said nothing for {_START_SECONDS:g} s") from error
         head += data
-        if not data or len(head) > len(forwarder_program.STARTS) + _TAIL_BYTES:
+        if not data or len(head) > len(forwarder_program.STARTS) + TAIL_BYTES:
             end = container.end()
             reason = end.host_error or escape_bytes(container.stderr, 500) or f"exit code {end.exit_code}"
             raise AgentError(f"the agent was not started: {reason}", "does the image have python3?")
@@ -210,7 +172,7 @@ def _await_start(container: Container, output: _Output) -> None:
     output.add(head[len(forwarder_program.STARTS) :])
 
 
-def _follow(container: Container, output: _Output, deadline: float) -> AgentEnd:
+def _follow(container: Container, output: AgentOutput, deadline: float) -> AgentEnd:
     """Read until the container ends, or kill it at the deadline."""
     try:
         while (left := deadline - time.monotonic()) > 0:

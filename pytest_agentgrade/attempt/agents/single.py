@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest_agentgrade
 from pytest_agentgrade.attempt.agents import single_program
-from pytest_agentgrade.attempt.agents.base import (
-    EXCHANGE_PLACE,
-    MODEL_URL,
-    PROMPT_PLACE,
-    WORKSPACE_PLACE,
-    AgentBase,
-    AgentEvent,
-)
+from pytest_agentgrade.attempt.agents.stdlib_program import StdlibProgram
 
-_PROGRAM = "single.pyz"
 _MODULES = (
     "__init__", "errors", "escaping", "attempt/__init__", "attempt/agents/__init__", "attempt/agents/toolloop_program",
     "attempt/agents/completion_edits", "attempt/agents/single_program", "submission/__init__", "submission/tree",
@@ -30,26 +22,17 @@ _MAIN = "from pytest_agentgrade.attempt.agents.single_program import main\nmain(
 
 
 @dataclass(frozen=True)
-class Single(AgentBase):
-    """Runs :mod:`single_program` in the container's own Python."""
+class Single(StdlibProgram):
+    """Runs :mod:`single_program`."""
 
-    name: str = "single"
-    version: str = single_program.VERSION
-    needs_tools: bool = False
-
-    def command(self) -> tuple[str, ...]:
-        """The program, isolated from whatever lies in the workspace."""
-        options = ("--url", MODEL_URL, "--workspace", WORKSPACE_PLACE)
-        return ("python3", "-I", "-B", f"{EXCHANGE_PLACE}/{_PROGRAM}", PROMPT_PLACE, *options)
+    name = "single"
+    version = single_program.VERSION
+    needs_tools = False
+    program = "single.pyz"
 
     def files(self) -> Mapping[str, bytes]:
         """The program and its modules in one archive that Python runs."""
-        return {_PROGRAM: packed_program()}
-
-    def finished(self, events: Sequence[AgentEvent]) -> bool | None:
-        """Whether the reply was whole."""
-        ends = [event.data for event in events if event.data.get("event") == "end"]
-        return ends[-1].get("reason") == "finish" if ends else None
+        return {self.program: packed_program()}
 
 
 def packed_program() -> bytes:

@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_agentgrade.attempt.agents import toolloop_program
-from pytest_agentgrade.attempt.agents.base import (
-    EXCHANGE_PLACE,
-    MODEL_URL,
-    PROMPT_PLACE,
-    WORKSPACE_PLACE,
-    AgentBase,
-    AgentEvent,
-)
-
-_PROGRAM = "toolloop_program.py"
+from pytest_agentgrade.attempt.agents.stdlib_program import StdlibProgram
 
 
 @dataclass(frozen=True)
-class ToolLoop(AgentBase):
-    """Runs :mod:`toolloop_program` in the container's own Python."""
+class ToolLoop(StdlibProgram):
+    """Runs :mod:`toolloop_program`."""
 
-    name: str = "toolloop"
-    version: str = toolloop_program.VERSION
-    needs_tools: bool = True
-
-    def command(self) -> tuple[str, ...]:
-        """The program, isolated from whatever lies in the workspace."""
-        options = ("--url", MODEL_URL, "--workspace", WORKSPACE_PLACE)
-        return ("python3", "-I", "-B", f"{EXCHANGE_PLACE}/{_PROGRAM}", PROMPT_PLACE, *options)
+    name = "toolloop"
+    version = toolloop_program.VERSION
+    needs_tools = True
+    program = "toolloop_program.py"
 
     def files(self) -> Mapping[str, bytes]:
         """The program alone."""
-        return {_PROGRAM: Path(toolloop_program.__file__).read_bytes()}
-
-    def finished(self, events: Sequence[AgentEvent]) -> bool | None:
-        """Whether the model called ``finish``."""
-        ends = [event.data for event in events if event.data.get("event") == "end"]
-        return ends[-1].get("reason") == "finish" if ends else None
+        return {self.program: Path(toolloop_program.__file__).read_bytes()}

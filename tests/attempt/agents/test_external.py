@@ -145,7 +145,7 @@ class Elsewhere(AgentBase):
 def test_an_image_that_is_missing_is_told_with_what_to_do() -> None:
     client = connect()
     sandbox = ensure_image(client)
-    machine = cast(Machine, SimpleNamespace(client=client, image=sandbox))
+    machine = cast(Machine, SimpleNamespace(client=client, image=sandbox, log=print))
     try:
         assert Machine.agent_image(machine, Elsewhere(AgentNeeds())) == sandbox
         assert Machine.agent_image(machine, Elsewhere(AgentNeeds(image=sandbox.tag))).id == sandbox.id
