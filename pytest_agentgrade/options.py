@@ -22,6 +22,7 @@ class _Option(NamedTuple):
     field: str
     read: Callable[[str], Any]
     metavar: str
+    """Empty for an option without a value."""
     help: str
 
 
@@ -38,6 +39,12 @@ def _names(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+def _is_given(text: str) -> bool:
+    return text == _GIVEN
+
+
+_GIVEN = "yes"
+"""Value of an option that takes none; text as well."""
 _OPTIONS = (
     _Option("--agent-model", "model", str, "GGUF", "model file (default: the embedded demo model)"),
     _Option("--agent-server", "server", str, "SERVER", "embedded, path of a llama-server binary, or URL"),
@@ -50,6 +57,7 @@ _OPTIONS = (
     _Option("--agent-task-seconds", "task_seconds", float, "S", "task clock in seconds (480)"),
     _Option("--agent-context", "context", int, "N", "context size in tokens (32768)"),
     _Option("--agent-thinking", "thinking", str, "EFFORT", "reasoning effort sent to the model: low, medium or high"),
+    _Option("--agent-abort-loops", "abort_loops", _is_given, "", "end an attempt when a loop is found while it runs"),
     _Option("--agent-order", "order", str, "ORDER", "balanced (default) or blocked"),
     _Option("--agent-server-restart", "server_restart", str, "WHEN", "attempt (default) or mode"),
     _Option("--agent-run-dir", "run_dir", _path, "DIR", "folder of this run's records; an existing run is resumed"),
@@ -72,7 +80,8 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--agent-preset", metavar="NAME", help="repeat a published experiment: study-2026-10")
     group.addoption("--agent-patches", metavar="DIR", help="grade DIR/TASK.patch made elsewhere, no model needed")
     for option in _OPTIONS:
-        group.addoption(option.flag, dest=_dest(option), metavar=option.metavar, help=option.help)
+        value = {"metavar": option.metavar} if option.metavar else {"action": "store_const", "const": _GIVEN}
+        group.addoption(option.flag, dest=_dest(option), help=option.help, **value)
 
 
 def is_active(config: pytest.Config) -> bool:

@@ -187,6 +187,7 @@ class Attempt:
             response_tokens=self.key.response_tokens,
             max_turns=self.settings.turns,
             thinking={} if self.settings.thinking is None else {"reasoning_effort": self.settings.thinking},
+            abort_loops=self.settings.abort_loops,
         )
 
     def _take_snapshot(

@@ -11,6 +11,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.draw_key import choose_draw_key
 from pytest_agentgrade.errors import AgentGradeError, HostError, SettingsError
 from pytest_agentgrade.records.model import RunRecord
@@ -91,6 +92,8 @@ def _difference(setup: RunSetup, record: RunRecord) -> str:
     """What differs between the settings asked for and those of a recorded run; empty when nothing does."""
     wanted: dict[str, Any] = setup.new_record("", "").model_dump(mode="json")
     there = record.model_dump(mode="json")
+    # What an older version did not know of yet was as it is by default.
+    there["settings"] = Settings.model_validate({}).model_dump(mode="json") | there["settings"]
     pairs = {name: (wanted[name], there[name]) for name in ("modes", "plan", "patches")}
     names = {*wanted["settings"], *there["settings"]} - _MAY_DIFFER
     if there["tasks"]:

@@ -68,6 +68,7 @@ def _attempt_conditions(record: AttemptRecord) -> dict[str, str | None]:
         "response tokens": str(record.key.response_tokens),
         "task seconds": f"{agent.task_seconds:g}" if agent else None,
         "turns": str(agent.turns) if agent else None,
+        "live abort of loops": ("on" if agent.abort_loops else "off") if agent else None,
         "agent": f"{agent.agent} {agent.agent_version}" if agent else None,
         "sandbox image": agent.image_id if agent else None,
         "cached prompt tokens": "told" if agent and agent.cache_untold == 0 else None,

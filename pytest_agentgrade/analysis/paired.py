@@ -13,6 +13,8 @@ LIMITS = frozenset({
     "context_full", "prompt_overflow", "server_limit", "task_clock", "turn_limit",
 })  # fmt: skip
 """Endings that cut an attempt off: how long it would have taken is then not known (its time is censored)."""
+ABORTED = "loop_aborted"
+"""The ending of an attempt that the live abort of loops has cut: never met on the way, always the last of it."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def outcome(record: AttemptRecord) -> Outcome:
         passed=record.passed,
         checks=record.expected_checks,
         seconds=record.agent.clock_seconds if record.agent else None,
-        limited=bool(endings & LIMITS) and "finished" not in endings,
+        limited=ABORTED in endings or (bool(endings & LIMITS) and "finished" not in endings),
         digest=record.submission.digest if record.submission else None,
     )
 

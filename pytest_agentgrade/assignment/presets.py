@@ -66,6 +66,7 @@ _STUDY_2026_10 = Preset(
         "thinking": "medium",
         "response_tokens": [8192],
         "task_seconds": 480.0,
+        "abort_loops": False,
         "agent": "opencode",
     }),
     model="Qwen3.8-27B, Q4_K_M",

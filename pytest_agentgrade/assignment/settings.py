@@ -103,6 +103,8 @@ class Settings(_Model):
     sampling: Sampling = Field(default_factory=lambda: Sampling.model_validate({}))
     thinking: Literal["low", "medium", "high"] | None = None
     """Sent as ``reasoning_effort`` with every request; not sent when not given."""
+    abort_loops: bool = False
+    """End an attempt when a loop is found while it runs; its time and tokens are lower bounds then."""
     order: Literal["balanced", "blocked"] = "balanced"
     tasks: list[str] | None = None
     """Names of the tasks to run; all when not given."""

@@ -78,6 +78,7 @@ def _asked(exchanges: Sequence[Exchange], settings: Settings) -> dict[str, Any]:
         "first_request_sha256": sent[0].request_digest if sent else None,
         "sampling": settings.sampling.model_dump(),
         "thinking": settings.thinking,
+        "abort_loops": settings.abort_loops,
         "task_seconds": settings.task_seconds,
         "turns": settings.turns,
     }

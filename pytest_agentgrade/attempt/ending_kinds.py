@@ -94,6 +94,12 @@ class Ending(Enum):
         "the model made the same tool calls over and over",
         "one call with equal arguments five times in a row, or two in turn three times each",
     )
+    LOOP_ABORTED = (
+        "loop_aborted",
+        "the attempt was cut because of a loop, found while it ran",
+        "only with `abort_loops`: a response was cut, or a request refused, by the rules of `loops.md`; time and token "
+        "counts of the attempt are lower bounds",
+    )
     AGENT_HUNG_UP = (
         "agent_hung_up",
         "the agent broke off a response by itself",

@@ -10,6 +10,7 @@ from pytest_agentgrade.attempt.exchange import Cut, Exchange
 
 _EXIT_OF_SHELL = 126
 """From here on an exit code says that the program could not be run, or which signal ended it."""
+_MADE_IT_STOP = (Cut.DEADLINE, Cut.REFUSED, Cut.LOOP)
 
 
 def of_run(exchanges: Sequence[Exchange], run: AgentRun, limits: AttemptLimits) -> Iterator[EndingRecord]:
@@ -21,7 +22,7 @@ def of_run(exchanges: Sequence[Exchange], run: AgentRun, limits: AttemptLimits) 
         yield EndingRecord(Ending.AGENT_CRASHED, run.seconds, _crash(run))
     elif _finished(exchanges, run):
         yield EndingRecord(Ending.FINISHED, run.seconds, "")
-    elif not any(exchange.cut in (Cut.DEADLINE, Cut.REFUSED) for exchange in exchanges):  # these made it stop
+    elif not any(exchange.cut in _MADE_IT_STOP for exchange in exchanges):
         yield EndingRecord(Ending.STOPPED, run.seconds, "")
 
 

@@ -16,7 +16,7 @@ from pytest_agentgrade.escaping import escape
 
 __all__ = ["AttemptLimits", "Ending", "EndingRecord", "Endings", "classify_endings"]
 
-_ONCE = frozenset({Ending.TASK_CLOCK, Ending.TURN_LIMIT, Ending.SERVER_DIED})
+_ONCE = frozenset({Ending.TASK_CLOCK, Ending.TURN_LIMIT, Ending.SERVER_DIED, Ending.LOOP_ABORTED})
 """Seen from several sides, but they happen once."""
 
 
@@ -109,6 +109,8 @@ def _of_cut(exchange: Exchange, run: AgentRun) -> EndingRecord | None:
             return _record(Ending.TASK_CLOCK, exchange, _progress(exchange))
         case Cut.REFUSED:
             return _record(Ending.TURN_LIMIT, exchange, exchange.error)
+        case Cut.LOOP:
+            return _record(Ending.LOOP_ABORTED, exchange, f"{_progress(exchange)}; {exchange.error}".removeprefix("; "))
         case Cut.BROKEN:
             return _record(_of_error(exchange) or Ending.STREAM_BROKEN, exchange, exchange.error)
         case Cut.CLIENT if run.ended is AgentEnd.EXITED:  # a killed agent's requests are cut by the kill

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from pytest_agentgrade.errors import HostError
 
@@ -25,6 +25,8 @@ class Cut(Enum):
     """The server answered with an error, or not at all."""
     BROKEN = "stream_broken"
     """The server's stream ended, or carried an error, before it was complete."""
+    LOOP = "loop"
+    """A loop was found while it ran (``abort_loops``): in this reply, in one beside it, or before the request."""
 
 
 class ToolCall(NamedTuple):
@@ -32,6 +34,29 @@ class ToolCall(NamedTuple):
 
     name: str
     arguments: str
+
+
+class Reply(Protocol):
+    """What a model wrote, whole or so far."""
+
+    @property
+    def reasoning(self) -> str:
+        """Reasoning."""
+
+    @property
+    def content(self) -> str:
+        """Visible text."""
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """Tool calls in their order."""
+
+
+def named_texts(reply: Reply) -> Iterator[tuple[str, str]]:
+    """(name for people, text) of all that is searched for loops; empty texts left out."""
+    calls = ((f"tool call {number}", call.arguments) for number, call in enumerate(reply.tool_calls, 1))
+    texts = (("reasoning", reply.reasoning), ("text", reply.content), *calls)
+    return ((name, text) for name, text in texts if text)
 
 
 class TokenCount(NamedTuple):

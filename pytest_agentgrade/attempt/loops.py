@@ -1,7 +1,8 @@
 """Find texts that go round in circles. Pure functions, run on records after the fact and on every mode alike.
 
 Looping text makes drafts easy to guess, so that speed rises with it: a speed without the loops told apart says little.
-Nothing is ever stopped by this while it runs; that would shorten the responses of one mode more than the other's.
+Nothing is stopped by this while it runs, unless the user asks for it (``loop_watch.py``): that shortens the responses
+of one mode more than the other's.
 ``docs/loops.md`` has the rules, and what was measured on ordinary texts and on loops made for it.
 """
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
-import os
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -16,20 +14,17 @@ from typing import Any
 from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTimeout, TCPConnector, web
 
 from pytest_agentgrade.attempt.exchange import Cut, Exchange
+from pytest_agentgrade.attempt.loop_watch import LoopWatch
 from pytest_agentgrade.attempt.proxy_flight import CHAT_PATH, Flight, close_client, pass_stream, pass_whole
+from pytest_agentgrade.attempt.proxy_limits import MAX_REFUSED, Allowance, Over, loop_in_calls
 from pytest_agentgrade.attempt.proxy_log import ExchangeLog
 from pytest_agentgrade.attempt.proxy_policy import MAX_BODY_BYTES, BadRequest, ProxyPolicy, encode
+from pytest_agentgrade.attempt.proxy_socket import serve_unix
 from pytest_agentgrade.errors import HostError
 
 _CONNECT_SECONDS = 10.0
 _START_SECONDS = 10.0
 _STOP_SECONDS = 10.0
-MAX_CONNECTIONS = 64
-"""Open at a time. The agent's container may open thousands; each costs this process a descriptor."""
-MAX_REFUSED = 500
-"""Requests that were not sent on and are recorded all the same; those beyond are only counted."""
-MAX_REQUEST_BYTES = 64 * 1024 * 1024
-"""Of the bodies of all requests of an attempt: they are kept in memory and on disk."""
 _READERS = 4
 """Bodies that are read and taken apart at a time."""
 
@@ -38,8 +33,8 @@ class RecordingProxy:
     """An HTTP server on a unix socket in a thread of its own, in front of one llama.cpp-like server.
 
     Use as a context manager, one for each attempt. It answers ``/health`` and ``/v1/models`` itself, so that an agent
-    sees the same in every mode, and sends on nothing but chat completions, rewritten by the policy. Once the clock or
-    the turn limit has run out every request is answered 404, which makes agents stop instead of trying again.
+    sees the same in every mode, and sends on nothing but chat completions, rewritten by the policy. Once a limit of the
+    attempt is met every request is answered 404, which makes agents stop instead of trying again.
     """
 
     def __init__(
@@ -60,12 +55,9 @@ class RecordingProxy:
         self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", **(upstream_headers or {})}
         self._origin = time.monotonic()
         self._exchanges: list[Exchange] = []
-        self._seen = 0
         self._is_auxiliary = is_auxiliary
-        self._sent = {False: 0, True: 0}
-        self._bytes = 0
+        self._allowance = Allowance(policy)
         self._flights: set[Flight] = set()
-        self._over: tuple[Cut, str] | None = None
         self._ready = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="agentgrade-proxy", daemon=True)
@@ -80,7 +72,7 @@ class RecordingProxy:
     @property
     def requests_seen(self) -> int:
         """Chat completions asked for so far, refused ones included."""
-        return self._seen
+        return self._allowance.seen
 
     def start_clock(self, started: float, seconds: float) -> None:
         """The task clock runs since ``started`` (``time.monotonic()``), for ``seconds``; times count from there."""
@@ -126,8 +118,8 @@ class RecordingProxy:
         try:
             async with ClientSession(connector=connector, timeout=timeout, auto_decompress=False) as self._session:
                 await runner.setup()
-                listener = _listen(self._socket_path)
-                server = await self._loop.create_unix_server(lambda: _protocol(runner.server), sock=listener)
+                assert runner.server is not None, "made by setup()"
+                server = await serve_unix(runner.server, self._socket_path)
                 self._ready.set()
                 await self._stop.wait()
                 server.close()
@@ -138,13 +130,15 @@ class RecordingProxy:
             self._socket_path.unlink(missing_ok=True)
 
     def _schedule_end(self, deadline: float) -> None:
-        self._loop.call_at(deadline, self._end_clock)  # the loop's clock is time.monotonic()
+        over = Over(Cut.DEADLINE, "the task clock has run out")
+        self._loop.call_at(deadline, self._end, over)  # the loop's clock is time.monotonic()
 
-    def _end_clock(self) -> None:
-        self._over = (Cut.DEADLINE, "the task clock has run out")
+    def _end(self, over: Over) -> None:
+        """The attempt is over: what is on its way is cut, and nothing more is sent on."""
+        self._allowance.over = over
         for flight in self._flights:
             if flight.task is not None and flight.cut is None and not flight.parts.complete:
-                flight.failed(*self._over)
+                flight.failed(*over)
                 flight.task.cancel()
 
     async def _health(self, _request: web.Request) -> web.Response:
@@ -154,15 +148,15 @@ class RecordingProxy:
         return web.json_response({"object": "list", "data": [{"id": self._policy.model, "object": "model"}]})
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
-        self._seen += 1
-        if self._seen - sum(self._sent.values()) > MAX_REFUSED:
+        self._allowance.seen += 1
+        if self._allowance.refused_too_often:
             return _error_response(404, "attempt_over", f"{MAX_REFUSED} requests were refused")
-        flight = Flight(self._seen)
+        flight = Flight(self._allowance.seen)
         self._flights.add(flight)
         try:
             return await self._fly(request, flight)
         except asyncio.CancelledError:
-            if flight.cut is not Cut.DEADLINE:
+            if flight.cut not in (Cut.DEADLINE, Cut.LOOP):
                 flight.client_left()
                 raise
             asyncio.current_task().uncancel()  # type: ignore[union-attr]
@@ -184,23 +178,32 @@ class RecordingProxy:
         except OSError as error:
             self._failure = error
         self._exchanges.append(exchange)
+        if self._policy.abort_loops and self._allowance.over is None and (loop := self._loop_of(exchange)) is not None:
+            self._end(Over(Cut.LOOP, loop))
+
+    def _loop_of(self, exchange: Exchange) -> str | None:
+        """The loop for which an ended exchange was cut, or that its calls complete."""
+        if exchange.cut is Cut.LOOP:
+            return exchange.error
+        return loop_in_calls(self.exchanges) if exchange.tool_calls else None
 
     async def _fly(self, request: web.Request, flight: Flight) -> web.StreamResponse:
         try:
             async with self._reading:
                 raw = await _read(request)
                 flight.requested, flight.wall = time.monotonic(), time.time()
-                self._bytes += len(raw)
+                self._allowance.add_bytes(len(raw))
                 body = self._policy.rewrite(raw)
                 data = encode(body)
             flight.auxiliary = self._serves_no_task(body)
         except (BadRequest, web.HTTPRequestEntityTooLarge) as error:
             flight.failed(Cut.INVALID, str(error))
             return _error_response(getattr(error, "status", 400), "invalid_request_error", flight.parts.error)
-        if (over := self._is_over(flight)) is not None:
+        if (over := self._allowance.take(auxiliary=flight.auxiliary)) is not None:
             flight.failed(*over)
             return _error_response(404, "attempt_over", flight.parts.error)
-        self._sent[flight.auxiliary] += 1
+        if self._policy.abort_loops and not flight.auxiliary:
+            flight.watch = LoopWatch()
         flight.body, flight.digest = body, hashlib.sha256(data).hexdigest()
         self._log.started(flight.number, flight.wall, flight.digest)
         return await self._send_on(request, flight, data)
@@ -211,16 +214,6 @@ class RecordingProxy:
         except (TypeError, LookupError, AttributeError, ValueError) as error:
             # Looked at for the marks of one agent; this came from something else in its container.
             raise BadRequest(f"this is no request of the agent's: {type(error).__name__}: {error}") from error
-
-    def _is_over(self, flight: Flight) -> tuple[Cut, str] | None:
-        used_up = (Cut.REFUSED, f"the attempt's {self._policy.max_turns} requests are used up")
-        if self._over is None and self._sent[False] >= self._policy.max_turns:
-            self._over = used_up
-        if self._over is None and self._bytes > MAX_REQUEST_BYTES:
-            self._over = (Cut.REFUSED, f"the attempt's requests have more than {MAX_REQUEST_BYTES} bytes")
-        if self._over is None and flight.auxiliary and self._sent[True] >= self._policy.max_turns:
-            return used_up
-        return self._over
 
     async def _send_on(self, request: web.Request, flight: Flight, data: bytes) -> web.StreamResponse:
         headers = {**self._headers, "Content-Length": str(len(data))}
@@ -233,24 +226,12 @@ class RecordingProxy:
             return await pass_stream(request, flight, upstream)
         except ClientConnectorError as error:
             # Nothing listens any more: the server is gone for good, and 404 makes the agent stop.
-            self._over = (Cut.UPSTREAM, "the model server is gone")
+            self._allowance.over = Over(Cut.UPSTREAM, "the model server is gone")
             flight.failed(Cut.UPSTREAM, f"the model server is gone: {error}")
             return _error_response(404, "server_gone", flight.parts.error)
         except (ClientError, OSError) as error:
             flight.failed(Cut.BROKEN if flight.status else Cut.UPSTREAM, f"{type(error).__name__}: {error}")
             return _error_response(502, "server_error", flight.parts.error)
-
-
-class _Refused(asyncio.Protocol):
-    """What a connection too many gets."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport.close()
-
-
-def _protocol(server: web.Server | None) -> asyncio.BaseProtocol:
-    """The HTTP side of a new connection."""
-    return _Refused() if server is None or len(server.connections) >= MAX_CONNECTIONS else server()
 
 
 async def _read(request: web.Request) -> bytes:
@@ -265,22 +246,3 @@ async def _read(request: web.Request) -> bytes:
 
 def _error_response(status: int, kind: str, message: str) -> web.Response:
     return web.json_response({"error": {"code": status, "message": message, "type": kind}}, status=status)
-
-
-def _listen(path: Path) -> socket.socket:
-    """A listening unix socket that anyone may connect to; its folder decides who sees it.
-
-    Bound through a descriptor of the folder: the path itself may be longer than the 107 bytes an address holds.
-    """
-    path.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        listener.bind(f"/proc/self/fd/{folder}/{path.name}")
-        path.chmod(0o666)
-    except OSError:
-        listener.close()
-        raise
-    finally:
-        os.close(folder)
-    return listener

@@ -10,6 +10,7 @@ from typing import Any
 from aiohttp import ClientError, ClientResponse, web
 
 from pytest_agentgrade.attempt.exchange import Cut, Exchange
+from pytest_agentgrade.attempt.loop_watch import LoopWatch
 from pytest_agentgrade.attempt.proxy_stream import ReplyParts, StreamReader
 from pytest_agentgrade.escaping import escape
 
@@ -32,11 +33,20 @@ class Flight:
         self.parts = ReplyParts()
         self.task: asyncio.Task[Any] | None = asyncio.current_task()
         self.upstream: ClientResponse | None = None
+        self.watch: LoopWatch | None = None
+        """Cuts a stream that goes round in circles; None where none is cut."""
 
     def failed(self, cut: Cut, text: str) -> None:
         """The first trouble is the one that counts."""
         self.cut = self.cut or cut
         self.parts.error = self.parts.error or escape(text, 1_000)
+
+    def look_for_loop(self) -> None:
+        """Cut the reply where it is watched and found to go round in circles."""
+        if self.watch is None or self.parts.complete:
+            return
+        if (loop := self.watch.look(self.parts, self.parts.characters)) is not None:
+            self.failed(Cut.LOOP, loop)
 
     def client_left(self) -> None:
         """The agent closed the connection: no cut when the reply was whole, or had failed by itself, before that."""
@@ -98,7 +108,10 @@ async def pass_stream(request: web.Request, flight: Flight, upstream: ClientResp
             reader.feed(data)
             if flight.parts.deltas and flight.first_token is None:
                 flight.first_token = time.monotonic()
-        if not flight.parts.complete:
+            flight.look_for_loop()
+        if flight.cut is Cut.LOOP:
+            close_client(request)
+        elif not flight.parts.complete:
             server_told = flight.parts.error and flight.cut is None
             if not server_told:
                 close_client(request)  # without the end that a complete reply has, as the server did
@@ -109,10 +122,12 @@ async def pass_stream(request: web.Request, flight: Flight, upstream: ClientResp
 
 
 async def _pieces(upstream: ClientResponse, flight: Flight) -> AsyncIterator[bytes]:
-    """The upstream's bytes; trouble on that side ends them and is noted, so that only the client's is raised."""
+    """The upstream's bytes until the reply is cut; trouble on that side is noted, and only the client's is raised."""
     try:
         async for data in upstream.content.iter_any():
             yield data
+            if flight.cut is Cut.LOOP:
+                return
     except (ClientError, OSError) as error:
         if not flight.parts.complete:
             flight.failed(Cut.BROKEN, f"{type(error).__name__}: {error}")

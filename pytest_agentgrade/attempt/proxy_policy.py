@@ -46,6 +46,8 @@ class ProxyPolicy:
     """Sent as they are; left out, a server may take them from the model file."""
     thinking: Mapping[str, Any] = field(default_factory=dict)
     """Reasoning settings put into every body, such as ``{"reasoning_effort": "medium"}``."""
+    abort_loops: bool = False
+    """End the attempt when a loop is found while it runs: in a streamed reply, or in the calls so far."""
 
     def rewrite(self, raw: bytes) -> dict[str, Any]:
         """The body for the server, made from the client's bytes. Raises BadRequest."""

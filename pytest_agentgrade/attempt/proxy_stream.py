@@ -26,6 +26,8 @@ class ReplyParts:
         self.error = ""
         self.error_type = ""
         self.deltas = 0
+        self.characters = 0
+        """Of reasoning, content and arguments together."""
         self.done = False
         self._content: list[str] = []
         self._reasoning: list[str] = []
@@ -80,8 +82,8 @@ class ReplyParts:
             self.finish_reason = escape(choice["finish_reason"], 100)
 
     def _add_delta(self, delta: _Json) -> bool:
-        found = _keep(self._content, delta.get("content"))
-        found |= _keep(self._reasoning, delta.get("reasoning_content") or delta.get("reasoning"))
+        found = self._keep(self._content, delta.get("content"))
+        found |= self._keep(self._reasoning, delta.get("reasoning_content") or delta.get("reasoning"))
         calls = delta.get("tool_calls")
         for position, call in enumerate(calls if isinstance(calls, list) else ()):
             if isinstance(call, dict):
@@ -99,7 +101,14 @@ class ReplyParts:
         self._arguments.setdefault(key, [])
         if isinstance(arguments, dict):
             arguments = json.dumps(arguments)
-        _keep(self._arguments[key], arguments)
+        self._keep(self._arguments[key], arguments)
+
+    def _keep(self, pieces: list[str], text: object) -> bool:
+        if isinstance(text, str) and text:
+            pieces.append(text)
+            self.characters += len(text)
+            return True
+        return False
 
 
 class StreamReader:
@@ -151,10 +160,3 @@ def _figures(body: _Json, depth: int = 2) -> dict[str, Any]:
         elif isinstance(value, dict) and depth > 1:
             kept[escape(key, 100)] = _figures(value, depth - 1)
     return kept
-
-
-def _keep(pieces: list[str], text: object) -> bool:
-    if isinstance(text, str) and text:
-        pieces.append(text)
-        return True
-    return False

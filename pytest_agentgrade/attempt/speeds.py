@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pytest_agentgrade.attempt.exchange import Exchange, completion_tokens, predicted_ms, prompt_ms
+from pytest_agentgrade.attempt.exchange import Exchange, completion_tokens, named_texts, predicted_ms, prompt_ms
 from pytest_agentgrade.attempt.loops import find_loop
 
 SHORT_TOKENS = 200
@@ -72,8 +72,7 @@ def is_short_tool_choice(exchange: Exchange) -> bool:
 
 def loops(exchange: Exchange) -> bool:
     """Whether any text of a response goes round in circles."""
-    texts = (exchange.reasoning, exchange.content, *(call.arguments for call in exchange.tool_calls))
-    return any(find_loop(text) is not None for text in texts if text)
+    return any(find_loop(text) is not None for _, text in named_texts(exchange))
 
 
 def _sum(exchanges: Iterable[Exchange]) -> SpeedSum:

@@ -110,6 +110,8 @@ class AgentPhase(_Record):
     sampling: dict[str, float]
     thinking: str | None = None
     """``reasoning_effort`` of every request; None: not sent."""
+    abort_loops: bool = False
+    """Whether a loop found while it ran would have ended the attempt (no older version could)."""
     image_id: str | None = None
     """Of the sandbox image the agent worked in."""
     agent_packages: list[str] = Field(default_factory=list)
@@ -170,6 +172,10 @@ class SubmissionPhase(_Record):
     """Head room of the context; None where its size is not known."""
     turns_left: int | None = None
     """Requests left."""
+
+    def has_ending(self, ending: str) -> bool:
+        """Whether it is among the endings."""
+        return any(record.ending == ending for record in self.endings)
 
 
 class VerdictRecord(_Record):

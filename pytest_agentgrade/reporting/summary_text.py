@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from pytest_agentgrade.analysis.matrix import TaskMatrix, matrices
+from pytest_agentgrade.analysis.paired import ABORTED
 from pytest_agentgrade.analysis.summary import ModeSummary, summarise
 from pytest_agentgrade.demo import DEMO_NOTE
 from pytest_agentgrade.records.model import AttemptRecord, RunRecord
@@ -102,10 +103,25 @@ def summary_notes(run: RunRecord, records: Sequence[AttemptRecord], summaries: S
             notes.append(
                 f"{one.mode}: {counted(one.contradicted, 'attempt')} ran on a server that was NOT in this mode."
             )
-    notes += [*_refused(records), *_faults(records), *_broken_checks(records), *speed_notes(summaries)]
+    notes += [*_aborted(records), *_refused(records), *_faults(records), *_broken_checks(records)]
+    notes += speed_notes(summaries)
     if any(one.patches_per_hour is not None for one in summaries):
         notes.append("All attempts count in patches/hour, whatever stopped them.")
     return notes
+
+
+def _aborted(records: Sequence[AttemptRecord]) -> list[str]:
+    """What the live abort of loops, where it was on, did to the figures."""
+    watched = [record for record in records if record.agent is not None and record.agent.abort_loops]
+    cut = sum(record.submission.has_ending(ABORTED) for record in watched if record.submission is not None)
+    if not watched:
+        return []
+    if not cut:
+        return ["Live abort of loops was on: no attempt was cut by it."]
+    return [
+        f"Live abort of loops was on: {counted(cut, 'attempt')} cut by it. Their times and token counts are lower "
+        "bounds (censored): tok/s and patches/hour are not those of a run without it."
+    ]
 
 
 def _refused(records: Sequence[AttemptRecord]) -> list[str]:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pytest_agentgrade.analysis.paired import Pair
+from pytest_agentgrade.analysis.paired import Pair, outcome
 from pytest_agentgrade.analysis.paired_times import compare_times, prentice_scores
 from pytest_agentgrade.analysis.sign_flips import sign_flip_p
 from tests.analysis.pairs_made_here import a_pair, an_outcome
+from tests.records_made_here import an_attempt
 
 
 def timed(*seconds: tuple[float, float], limited: tuple[bool, bool] = (False, False)) -> list[Pair]:
@@ -37,6 +38,22 @@ def test_attempts_that_all_met_the_same_limit_tell_nothing() -> None:
     found = compare_times(timed((480, 480), (480, 480), (480, 480), limited=(True, True)))
     assert found is not None
     assert (found.p, found.tends_to, found.ratio) == (1.0, 0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("endings", "limited"),
+    [
+        (["finished"], False),
+        (["stopped"], False),
+        (["task_clock"], True),
+        (["response_budget_in_content", "finished"], False),
+        (["reasoning_loop", "loop_aborted"], True),
+        (["loop_aborted", "finished"], True),
+    ],
+)
+def test_which_endings_make_a_time_a_lower_bound(endings: list[str], limited: bool) -> None:
+    """A limit met on the way by an attempt that then finished is none; the live abort of loops is always the end."""
+    assert outcome(an_attempt(endings=endings)).limited is limited
 
 
 def test_eight_pairs_of_one_direction_have_the_exact_p_value() -> None:

@@ -40,6 +40,7 @@ def test_outcome_and_speed_are_what_may_differ() -> None:
         ({"sampling_seed": 1}, "seed sent"),
         ({"task_seconds": 481.0}, "task seconds"),
         ({"turns": 99}, "turns"),
+        ({"abort_loops": True}, "live abort of loops"),
         ({"agent_version": "2"}, "agent"),
         ({"image_id": "sha256:66"}, "sandbox image"),
         ({"cached_tokens": 12}, "cached prompt tokens (must be 0)"),

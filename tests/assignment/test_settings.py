@@ -42,6 +42,7 @@ def test_own_file_comes_before_pyproject(tmp_path: Path) -> None:
         ({"seeds": [True]}, r"t: seeds.0 = True cannot be used"),
         ({"seeds": [2**31]}, r"t: seeds.0 = 2147483648 cannot be used"),
         ({"response_tokens": [0]}, r"t: response_tokens.0 = 0 cannot be used"),
+        ({"abort_loops": "yes"}, r"t: abort_loops = 'yes' cannot be used - Input should be a valid boolean"),
         ({"order": "random"}, r"t: order = 'random' cannot be used - Input should be 'balanced' or 'blocked'"),
         ({"sampling": {"top_q": 1.0}}, r"t: unknown key 'sampling.top_q' - did you mean 'top_p'\?"),
         ({"sampling": {"temperature": float("nan")}}, r"t: sampling.temperature = nan cannot be used"),
@@ -65,6 +66,11 @@ def test_broken_toml_is_the_users_error(tmp_path: Path) -> None:
 
 def test_a_single_budget_may_be_written_as_a_number() -> None:
     assert resolve([Layer("t", {"response_tokens": 100})]).settings.response_tokens == [100]
+
+
+def test_nothing_is_aborted_unless_asked_for() -> None:
+    assert resolve([]).settings.abort_loops is False
+    assert resolve([Layer("t", {"abort_loops": True})]).settings.abort_loops is True
 
 
 def test_built_in_modes_say_what_they_promise() -> None:

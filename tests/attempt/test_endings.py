@@ -33,14 +33,14 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def attempt(script: Script, folder: Path, limits: AttemptLimits = LIMITS) -> Endings:
+def attempt(script: Script, folder: Path, limits: AttemptLimits = LIMITS, **changes: Any) -> Endings:
     """An attempt without a container: forwarder, agent, proxy and server are as real as ever."""
     work, port = folder / "work", free_port()
     work.mkdir()
     (folder / "task.md").write_text("Do it.")
     agent = [sys.executable, "-I", "-B", toolloop_program.__file__, str(folder / "task.md"), "--workspace", str(work)]
     command = [sys.executable, "-I", "-B", forwarder_program.__file__, str(folder / "s"), str(port), *agent]
-    the_policy = policy(response_tokens=limits.response_tokens, max_turns=limits.max_turns)
+    the_policy = policy(response_tokens=limits.response_tokens, max_turns=limits.max_turns, **changes)
     with (
         ScriptedServer(script, context=limits.context or 32_768) as server,
         RecordingProxy(server.url, folder / "s", the_policy, folder / "log") as proxy,
@@ -102,6 +102,26 @@ def test_how_a_run_ends(script: Script, expected: list[Ending], tmp_path: Path) 
     assert kinds(endings) == expected
     times = [record.at_seconds for record in endings.records]
     assert times == sorted(times)
+
+
+ABORTED: list[tuple[str, Script, list[Ending]]] = [
+    ("in reasoning", SCRIPTS["loop"], [Ending.REASONING_LOOP, Ending.LOOP_ABORTED, NOTHING]),
+    ("in text", SCRIPTS["ramble"], [Ending.LOOP_ABORTED, NOTHING]),
+    ("in a tool call", SCRIPTS["long_call"], [Ending.LOOP_ABORTED, NOTHING]),
+    ("of calls", SCRIPTS["repeat"], [Ending.TOOL_CALL_LOOP, Ending.LOOP_ABORTED, NOTHING]),
+    ("none", solve(SOLVED), [Ending.FINISHED]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("script", "expected"), [run[1:] for run in ABORTED], ids=[run[0] for run in ABORTED])
+def test_a_loop_ends_the_attempt_where_that_is_asked_for(
+    script: Script, expected: list[Ending], tmp_path: Path
+) -> None:
+    endings = attempt(script, tmp_path, replace(LIMITS, response_tokens=20_000), abort_loops=True)
+    assert kinds(endings) == expected
+    if Ending.LOOP_ABORTED in expected:
+        assert endings.tokens_left is not None and endings.tokens_left > 18_000
+        assert "round in circles" in endings.records[expected.index(Ending.LOOP_ABORTED)].detail
 
 
 def test_the_clock_with_a_good_tree_in_place(tmp_path: Path) -> None:

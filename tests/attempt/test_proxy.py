@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from pytest_agentgrade.attempt.proxy import RecordingProxy
 from pytest_agentgrade.attempt.proxy_flight import CHAT_PATH
 from pytest_agentgrade.attempt.proxy_log import read_log
 from pytest_agentgrade.attempt.proxy_policy import ProxyPolicy
+from pytest_agentgrade.attempt.speeds import loops
 from pytest_agentgrade.errors import HostError
 from tests.scripted_server import LOOP, SCRIPTS, Call, Say, Script, ScriptedServer, in_turn, use
 
@@ -369,6 +371,79 @@ def test_times_count_from_the_start_of_the_clock(rig: Callable[..., Any]) -> Non
         it.post(stream=True)
         (exchange,) = it.wait_for(1)
     assert 100.0 <= exchange.requested_at < 105.0
+
+
+@pytest.mark.parametrize(
+    "say", [Say(reasoning=LOOP * 900), Say(content=LOOP * 900), Say(calls=(Call("write_file", "x = 1\n" * 9_000),))]
+)
+def test_a_loop_is_cut_where_that_is_asked_for_and_the_attempt_is_over(rig: Callable[..., Any], say: Say) -> None:
+    slowed = replace(say, tokens_per_second=3_000)
+    with rig(in_turn(slowed), policy(response_tokens=20_000, abort_loops=True)) as it:
+        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+            it.post(stream=True)
+        assert it.server.wait_for_disconnects(1), "the server is told to stop"
+        assert it.post(stream=True)[0] == 404
+        cut, refused = it.wait_for(2)
+    assert (cut.cut, cut.sent, refused.cut, refused.sent) == (Cut.LOOP, True, Cut.LOOP, False)
+    assert "round in circles" in cut.error and refused.error == cut.error
+    assert cut.finish_reason is None and cut.usage is None
+    assert 300 < completion_tokens(cut).tokens < 1_500
+    assert loops(cut), "the same is found in the record"
+    assert read_log(it.folder / "exchanges.jsonl") == (cut, refused)
+
+
+def test_a_loop_runs_to_the_cap_where_nothing_was_asked_for(rig: Callable[..., Any]) -> None:
+    with rig(in_turn(Say(reasoning=LOOP * 900)), policy(response_tokens=3_000)) as it:
+        assert it.post(stream=True)[0] == it.post(stream=True)[0] == 200
+        exchanges = it.wait_for(2)
+    assert [(e.cut, e.finish_reason, completion_tokens(e).tokens) for e in exchanges] == [(None, "length", 3_000)] * 2
+    assert loops(exchanges[0])
+
+
+def test_an_ordinary_reply_is_not_cut(rig: Callable[..., Any]) -> None:
+    text = (Path(http.client.__file__).read_text() + Path(socket.__file__).read_text())[:40_000]
+    with rig(in_turn(Say(reasoning=text, content=text)), policy(response_tokens=99_999, abort_loops=True)) as it:
+        assert it.post(stream=True)[1].endswith(b"data: [DONE]\n\n")
+        (exchange,) = it.wait_for(1)
+    assert (exchange.cut, exchange.reasoning, exchange.content) == (None, text, text)
+
+
+def test_what_runs_beside_a_loop_is_cut_with_it(rig: Callable[..., Any]) -> None:
+    def script(conversation: Any) -> Say:
+        return Say(reasoning=LOOP * 900) if conversation.task == "loop" else Say("late", prompt_seconds=30)
+
+    with rig(script, policy(response_tokens=20_000, abort_loops=True)) as it:
+        clients = [it.client() for _ in range(2)]
+        for client, task in zip(clients, ("wait", "loop"), strict=True):
+            body = {"messages": [{"role": "user", "content": task}], "stream": True}
+            client.request("POST", CHAT_PATH, json.dumps(body).encode())
+            time.sleep(0.2)
+        exchanges = it.wait_for(2)
+        for client in clients:
+            client.close()
+    assert [exchange.cut for exchange in exchanges] == [Cut.LOOP, Cut.LOOP]
+
+
+def test_the_same_call_over_and_over_ends_the_attempt_where_that_is_asked_for(rig: Callable[..., Any]) -> None:
+    with rig(in_turn(use("list_files")), policy(abort_loops=True)) as it:
+        statuses = [it.post(stream=number % 2 == 0)[0] for number in range(7)]
+        exchanges = it.wait_for(7)
+    assert statuses == [200] * 5 + [404] * 2
+    assert [exchange.cut for exchange in exchanges] == [None] * 5 + [Cut.LOOP] * 2
+    assert exchanges[5].error == "tool calls go round in circles: 5 calls from 0 on repeat 1 calls"
+
+
+def test_a_title_that_loops_is_left_alone(tmp_path: Path) -> None:
+    the_policy = policy(response_tokens=3_000, abort_loops=True)
+    with (
+        ScriptedServer(in_turn(Say(LOOP * 900))) as server,
+        RecordingProxy(
+            server.url, tmp_path / "proxy.sock", the_policy, tmp_path / "log", is_auxiliary=lambda _: True
+        ) as proxy,
+    ):
+        it = Rig(server, proxy, tmp_path)
+        assert it.post(stream=True)[0] == 200
+        assert it.wait_for(1)[0].finish_reason == "length"
 
 
 def test_requests_at_the_same_time_are_kept_apart(rig: Callable[..., Any]) -> None:

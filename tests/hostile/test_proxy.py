@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from pytest_agentgrade.attempt.exchange import Cut
-from pytest_agentgrade.attempt.proxy import MAX_REFUSED, RecordingProxy
+from pytest_agentgrade.attempt.proxy import RecordingProxy
 from pytest_agentgrade.attempt.proxy_flight import CHAT_PATH
+from pytest_agentgrade.attempt.proxy_limits import MAX_REFUSED
 from pytest_agentgrade.attempt.proxy_log import read_log
 from pytest_agentgrade.attempt.proxy_policy import MAX_BODY_BYTES, ProxyPolicy
 from pytest_agentgrade.attempt.proxy_stream import ReplyParts

@@ -36,6 +36,16 @@ def test_a_check_without_a_verdict_is_told() -> None:
     assert "t[mtp-4242] test_check_3 gave no verdict: NameError: x" in summary_lines(a_run(records), records)
 
 
+def test_a_live_abort_is_flagged_with_what_it_does_to_the_figures() -> None:
+    watched = an_agent().model_copy(update={"abort_loops": True})
+    records = [an_attempt(a_key(seed=seed), agent=watched, endings=["loop_aborted"] * (seed < 3)) for seed in range(4)]
+    (note,) = [line for line in summary_lines(a_run(records), records) if "abort" in line]
+    assert note.startswith("Live abort of loops was on: 3 attempts cut by it. Their times and token counts are lower ")
+    (note,) = [line for line in summary_lines(a_run(records[3:]), records[3:]) if "abort" in line]
+    assert note == "Live abort of loops was on: no attempt was cut by it."
+    assert not any("abort" in line for line in both_modes())
+
+
 def test_the_matrix_has_a_row_for_each_check_and_a_total() -> None:
     lines = [line.split() for line in both_modes()]
     head = lines.index(["t", "baseline", "mtp", "mtp"])
