@@ -277,12 +277,12 @@ class Run:
         return self._checks[task.name]
 
     def _make_draws(self, task: Task, narrate: Narrator) -> None:
-        from pytest_agentgrade.grading.draws import choose_draw
+        from pytest_agentgrade.grading.draws import choose_draws
 
         narrate(f"{task.name}: drawing inputs that tell right from wrong")
         key = bytes.fromhex(self._record.draw_key)
         with self.machine.quiet_clock():
-            chosen = [choose_draw(check, task, key) for check in self._checks_of(task).values()]
+            chosen = choose_draws(self._checks_of(task).values(), task, key)
         self.store.write_draws(task.name, [DrawRecord(check=d.check, n=d.n, seed=f"{d.seed:x}") for d in chosen])
 
 

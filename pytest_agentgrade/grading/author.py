@@ -15,7 +15,7 @@ from pytest_agentgrade.assignment.catalog import load_tasks
 from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.assignment.task import Task
 from pytest_agentgrade.errors import AgentGradeError
-from pytest_agentgrade.grading.draws import ChosenDraw, choose_draw, try_tree
+from pytest_agentgrade.grading.draws import WORKERS, ChosenDraw, choose_draw, choose_draws, try_tree
 from pytest_agentgrade.grading.solutions import REFERENCE, UNTOUCHED, solution_tree, wrong_names, wrong_solution
 from pytest_agentgrade.grading.suite import COUNTED, Check, load_checks
 from pytest_agentgrade.grading.verdict import Outcome, Verdict
@@ -91,13 +91,13 @@ def _choose(task: Task, checks: Sequence[Check], count: int) -> list[dict[str, C
     chosen = []
     for _ in range(count):
         key = secrets.token_bytes(32)
-        chosen.append({check.name: choose_draw(check, task, key) for check in checks})
+        chosen.append({draw.check: draw for draw in choose_draws(checks, task, key)})
     return chosen
 
 
 def _row(trial: Trial, checks: Sequence[Check], tree: Tree, draws: Sequence[dict[str, ChosenDraw]]) -> Row:
     jobs = [(check, draw[check.name]) for draw in draws for check in checks]
-    with ThreadPoolExecutor(2) as workers:
+    with ThreadPoolExecutor(WORKERS) as workers:
         verdicts = list(workers.map(lambda job: trial(job[0], tree, job[1]), jobs))
     row: Row = {check.name: [] for check in checks}
     for (check, _), verdict in zip(jobs, verdicts, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -20,9 +20,10 @@ from pytest_agentgrade.grading.suite import Check
 from pytest_agentgrade.grading.verdict import Outcome, Verdict, classify
 from pytest_agentgrade.submission.tree import Tree
 
-__all__ = ["ChosenDraw", "Draw", "choose_draw", "derive_seed", "try_solution", "try_tree"]
+__all__ = ["ChosenDraw", "Draw", "choose_draw", "choose_draws", "derive_seed", "try_solution", "try_tree"]
 
-_WORKERS = 2
+WORKERS = 4
+"""More than there are cores: some solutions are wrong in that somebody waits for ever."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,12 @@ def derive_seed(run_key: bytes, task_digest: str, check: str, n: int) -> int:
     """The ``n``-th seed of a check: 128 bits of HMAC-SHA256, unknown without the run's key."""
     what = f"{task_digest}/{check}/{n}".encode()
     return int.from_bytes(hmac.new(run_key, what, hashlib.sha256).digest()[:16], "big")
+
+
+def choose_draws(checks: Iterable[Check], task: Task, run_key: bytes) -> list[ChosenDraw]:
+    """One for each check, in their order: see :func:`choose_draw`."""
+    with ThreadPoolExecutor(WORKERS) as workers:
+        return list(workers.map(lambda check: choose_draw(check, task, run_key), checks))
 
 
 def choose_draw(check: Check, task: Task, run_key: bytes, *, limit: int = 64) -> ChosenDraw:
@@ -83,8 +90,7 @@ def try_tree(check: Check, task: Task, tree: Tree, n: int, seed: int) -> Verdict
 
 def _misjudged(check: Check, task: Task, n: int, seed: int) -> Sequence[str]:
     names = (REFERENCE, *check.kills)
-    with ThreadPoolExecutor(_WORKERS) as workers:
-        verdicts = list(workers.map(lambda name: try_solution(check, task, name, n, seed), names))
+    verdicts = [try_solution(check, task, name, n, seed) for name in names]
     for name, verdict in zip(names, verdicts, strict=True):
         if verdict.outcome is Outcome.ERROR:
             raise TaskAuthorError(f"{task.name}: {check.name} breaks on {name}: {verdict.reason}")

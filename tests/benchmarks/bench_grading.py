@@ -28,7 +28,7 @@ from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.assignment.task import Task
 from pytest_agentgrade.grading.candidate import Candidate
 from pytest_agentgrade.grading.docker_transport import judge_spec
-from pytest_agentgrade.grading.draws import ChosenDraw, choose_draw
+from pytest_agentgrade.grading.draws import ChosenDraw, choose_draws
 from pytest_agentgrade.grading.judge import Judge
 from pytest_agentgrade.grading.local import LocalTransport
 from pytest_agentgrade.grading.solutions import reference_tree
@@ -49,7 +49,8 @@ def main() -> None:
     options = parser.parse_args()
     task = load_tasks(Settings.model_validate({}), Path.cwd(), [options.task])[0]
     key = secrets.token_bytes(32)
-    drawn = [(check, choose_draw(check, task, key)) for check in load_checks(task) if not check.beyond]
+    checks = [check for check in load_checks(task) if not check.beyond]
+    drawn = list(zip(checks, choose_draws(checks, task, key), strict=True))
     client = connect()
     with closing(client):
         image = ensure_image(client)
