@@ -24,18 +24,23 @@ class Preset:
     server: str
     agent: str
     """The agent it was made with."""
+    agent_version: str
 
     @property
     def layer(self) -> Layer:
         """Its settings; their source is shown as ``preset NAME``."""
         return Layer(f"preset {self.name}", self.values)
 
-    def notes(self, resolved: Resolved) -> list[str]:
-        """In what a run with these settings is not the published experiment; one sentence each."""
+    def notes(self, resolved: Resolved, agent_version: str) -> list[str]:
+        """In what a run with these settings is not the published experiment; one sentence each.
+
+        ``agent_version`` is that of the agent this run uses.
+        """
         settings = resolved.settings
         notes = [f"preset {self.name} was published with {self.model} on {self.server}, agent {self.agent}"]
         if settings.agent == self.values["agent"]:
-            notes.append(f"the version of {settings.agent} that is used here may be another one: it is in the records")
+            if agent_version.partition("+")[0] != self.agent_version:
+                notes.append(f"this run's {settings.agent} is {agent_version}: another version is another agent")
         else:
             notes.append(f"this run's agent is {settings.agent}: its figures do not repeat the published ones")
         changed = [name for name in self.values if resolved.sources[name] != self.layer.source]
@@ -72,6 +77,7 @@ _STUDY_2026_10 = Preset(
     model="Qwen3.8-27B, Q4_K_M",
     server="llama.cpp b11146, one RTX 3090",
     agent="OpenCode 2.0.20",
+    agent_version="2.0.20",
 )  # fmt: skip
 """Test of 2 October 2026: does multi-token prediction make a local agent deliver working patches sooner?
 

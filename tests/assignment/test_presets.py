@@ -49,14 +49,16 @@ def test_file_and_command_line_win_and_the_change_is_said() -> None:
     resolved = resolve([STUDY.layer, Layer("agentgrade.toml", {"seeds": [1]})])
     assert (resolved.settings.seeds, resolved.sources["seeds"]) == ([1], "agentgrade.toml")
     assert resolved.settings.context == 131_072
-    assert "changed from the preset: seeds" in STUDY.notes(resolved)
+    assert "changed from the preset: seeds" in STUDY.notes(resolved, "2.0.20+2")
 
 
-def test_another_agent_than_the_studys_is_said_and_that_versions_differ() -> None:
-    published, version = STUDY.notes(resolve([STUDY.layer]))
+def test_another_agent_or_version_than_the_studys_is_said() -> None:
+    published, version = STUDY.notes(resolve([STUDY.layer]), "1.18.33+2")
     assert "Qwen3.8-27B, Q4_K_M" in published and "OpenCode 2.0.20" in published
-    assert version == "the version of opencode that is used here may be another one: it is in the records"
-    _, agent, changed = STUDY.notes(resolve([STUDY.layer, Layer("command line", {"agent": "toolloop"})]))
+    assert version == "this run's opencode is 1.18.33+2: another version is another agent"
+    assert STUDY.notes(resolve([STUDY.layer]), "2.0.20+2") == [published]
+    other = resolve([STUDY.layer, Layer("command line", {"agent": "toolloop"})])
+    _, agent, changed = STUDY.notes(other, "9")
     assert agent == "this run's agent is toolloop: its figures do not repeat the published ones"
     assert changed == "changed from the preset: agent"
 
