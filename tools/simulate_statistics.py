@@ -3,7 +3,8 @@
     python tools/simulate_statistics.py                      # 10,000 experiments a line, as in docs/statistics.md
     python tools/simulate_statistics.py --experiments 500    # a quick look
 
-The tests, intervals and the power are the package's own; only the attempts are made up. Everything is seeded.
+Then three modes, to see what Holm's correction does, and more tasks drawn from populations of them. The tests,
+intervals and the power are the package's own; only the attempts are made up. Everything is seeded.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from simulated_attempts import Attempts, Scenario, Truth, discordant, simulate, truth
+from simulated_families import THREE_MODES, measure_family
+from simulated_populations import POPULATIONS, TASKS, Population, measure_population
 
+from pytest_agentgrade.analysis.figures import Disagreement
 from pytest_agentgrade.analysis.intervals import Floats, bounded_mean_limits, exact_share
 from pytest_agentgrade.analysis.mcnemar import ALPHA, exact_p, power
+from pytest_agentgrade.analysis.noise import noise_floor
 from pytest_agentgrade.analysis.paired_times import prentice_scores
 from pytest_agentgrade.analysis.patch_rate import contributions, rate_difference_limits, rate_difference_p
 from pytest_agentgrade.analysis.sign_flips import sign_flip_p
@@ -28,30 +33,6 @@ SEEDS = (2, 5, 20)
 BLOCK = 500
 DRAWS, BITS = 2_000, 11
 """Resampling within an experiment; the package itself uses 10,000 draws, and 2**13 exchanges."""
-TASK_CLOCK = 480.0
-CHECKS_WHEN_FAILED = 0.3
-"""Chance of each of eight checks when an attempt fails; one more always passes, one never."""
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """The truth of a simulated experiment, for each of the four tasks."""
-
-    name: str
-    first: tuple[float, ...]
-    """Success rates of the first mode."""
-    second: tuple[float, ...]
-    correlation: float
-    """Of the two attempts of a pair, on the scale of the latent normal variable; times share it."""
-    pace: float = 1.0
-    """Time the second mode takes, as a share of the first's."""
-
-    @property
-    def no_difference(self) -> bool:
-        """Nothing at all differs: every claim is a false one."""
-        return self.first == self.second and self.pace == 1.0
-
-
 NO_DIFFERENCE = (
     Scenario("alike tasks", (0.5, 0.5, 0.5, 0.5), (0.5, 0.5, 0.5, 0.5), 0.0),
     Scenario("mixed tasks, correlated pairs", (0.05, 0.3, 0.7, 0.95), (0.05, 0.3, 0.7, 0.95), 0.5),
@@ -67,30 +48,6 @@ DIFFERENCE = (
 
 
 @dataclass(frozen=True)
-class Attempts:
-    """One mode's attempts of m experiments; all arrays of shape (m, 4 x seeds), tasks one after the other."""
-
-    success: Floats
-    seconds: Floats
-    limited: NDArray[np.bool_]
-    share: Floats
-
-
-@dataclass(frozen=True)
-class Truth:
-    """What is being estimated."""
-
-    success: float
-    difference: float
-    share: float
-    share_difference: float
-    rate: float
-    rate_difference: float
-    first_only: float
-    second_only: float
-
-
-@dataclass(frozen=True)
 class Measured:
     """Shares of experiments, 0..1."""
 
@@ -100,57 +57,11 @@ class Measured:
     """More patches per hour: test and interval agree."""
     either: float
     time_claims: float
+    above_floor: float
+    """The observed difference is larger than the noise floor that seeds of both modes tell."""
     power: float
     """What :func:`power` says of ``claims``."""
     coverage: dict[str, float]
-
-
-def simulate(scenario: Scenario, seeds: int, experiments: int, rng: np.random.Generator) -> tuple[Attempts, Attempts]:
-    """Attempts of both modes, pairs in the same place."""
-    shape = (experiments, len(scenario.first) * seeds)
-    shared = rng.standard_normal((2, *shape))
-    return (
-        _attempts(scenario.first, 1.0, scenario.correlation, seeds, shared, rng),
-        _attempts(scenario.second, scenario.pace, scenario.correlation, seeds, shared, rng),
-    )
-
-
-def _attempts(
-    chances: tuple[float, ...], pace: float, correlation: float, seeds: int, shared: Floats, rng: np.random.Generator
-) -> Attempts:
-    own = rng.standard_normal(shared.shape)
-    skill, haste = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own
-    success = special.ndtr(skill) < np.repeat(chances, seeds)
-    base = np.repeat(np.linspace(120.0, 330.0, len(chances)), seeds)
-    wanted = pace * base * np.exp(0.4 * haste + np.where(success, 0.0, 0.4))
-    out_of_tokens = ~success & (rng.random(success.shape) < 0.5)
-    some = (1 + rng.binomial(8, CHECKS_WHEN_FAILED, success.shape)) / 10
-    return Attempts(
-        success=success.astype(np.float64),
-        seconds=np.minimum(wanted, TASK_CLOCK),
-        limited=(wanted > TASK_CLOCK) | out_of_tokens,
-        share=np.where(success, 1.0, some),
-    )
-
-
-@lru_cache(maxsize=32)
-def truth(scenario: Scenario) -> Truth:
-    """From the scenario; times and discordance from 200,000 attempts at each task."""
-    first, second = simulate(scenario, 200_000, 1, np.random.default_rng(7))
-    success = float(np.mean(scenario.second))
-    difference = success - float(np.mean(scenario.first))
-    rate, first_rate = 3600 * success / second.seconds.mean(), 3600 * (success - difference) / first.seconds.mean()
-    failed_share = (1 + 8 * CHECKS_WHEN_FAILED) / 10
-    return Truth(
-        success=success,
-        difference=difference,
-        share=success + (1 - success) * failed_share,
-        share_difference=difference * (1 - failed_share),
-        rate=float(rate),
-        rate_difference=float(rate - first_rate),
-        first_only=float((first.success > second.success).mean()),
-        second_only=float((second.success > first.success).mean()),
-    )
 
 
 def measure(scenario: Scenario, seeds: int, experiments: int) -> Measured:
@@ -167,19 +78,36 @@ def measure(scenario: Scenario, seeds: int, experiments: int) -> Measured:
         per_hour_claims=shares.pop("per hour"),
         either=shares.pop("either"),
         time_claims=shares.pop("times"),
+        above_floor=shares.pop("above floor"),
         power=power(4 * seeds, known.first_only, known.second_only),
         coverage=shares,
     )
 
 
 def _claims(first: Attempts, second: Attempts, seeds: int) -> dict[str, NDArray[np.bool_]]:
-    table = _discordant(first, second)
+    table = discordant(first, second)
     winner = np.array([exact_p(*cells) <= ALPHA for cells in table])
     columns = (first.success, first.seconds, second.success, second.seconds)
     low, high = rate_difference_limits(*columns, draws=DRAWS).T
     per_hour = (rate_difference_p(*columns, bits=BITS) <= ALPHA) & ((low > 0) | (high < 0))
     times = sign_flip_p(_score_differences(first, second, seeds), bits=BITS) <= ALPHA
-    return {"claims": winner, "per hour": per_hour, "either": winner | per_hour, "times": times}
+    above = _above_floor(first, second, seeds)
+    return {"claims": winner, "per hour": per_hour, "either": winner | per_hour, "times": times, "above floor": above}
+
+
+def _above_floor(first: Attempts, second: Attempts, seeds: int) -> NDArray[np.bool_]:
+    """As :func:`repeats_disagreement` and :func:`noise_floor` do it, from counts of successes by mode and task."""
+    counts = np.concatenate([_tasks(one.success, seeds).sum(axis=1).reshape(-1, 4) for one in (first, second)], axis=1)
+    differ = (counts * (seeds - counts) / (seeds * (seeds - 1) / 2)).mean(axis=1)
+    observed = (second.success - first.success).mean(axis=1)
+    independent = counts.shape[1] * (seeds - 1)
+    found = zip(differ.round(9).tolist(), observed.tolist(), strict=True)
+    return np.array([_floor(one, independent, 4 * seeds) < abs(gap) - 1e-9 for one, gap in found])
+
+
+@lru_cache(maxsize=100_000)
+def _floor(differ: float, independent: int, pairs: int) -> float:
+    return noise_floor(Disagreement("repeats", (), 0, independent, differ, 0.0), pairs, 0.0).floor
 
 
 def _score_differences(first: Attempts, second: Attempts, seeds: int) -> Floats:
@@ -203,9 +131,7 @@ def _coverage(first: Attempts, second: Attempts, known: Truth) -> dict[str, NDAr
     gaps = bounded_mean_limits(second.share - first.share, -ones, ones, draws=DRAWS)
     return {
         "success rate": np.array([known.success in _share(int(s), pairs) for s in second.success.sum(axis=1)]),
-        "difference": np.array(
-            [known.difference in difference_interval(*c, pairs) for c in _discordant(first, second)]
-        ),
+        "difference": np.array([known.difference in difference_interval(*c, pairs) for c in discordant(first, second)]),
         "share of checks": _holds(bounded_mean_limits(second.share, zeros, ones, draws=DRAWS), known.share),
         "its difference": _holds(gaps, known.share_difference),
         "patches/hour": _holds(around, known.rate),
@@ -220,18 +146,21 @@ def _holds(limits: Floats, value: float) -> NDArray[np.bool_]:
     return (limits[:, 0] <= value) & (value <= limits[:, 1])
 
 
-def _discordant(first: Attempts, second: Attempts) -> list[tuple[int, int]]:
-    first_only = (first.success > second.success).sum(axis=1).tolist()
-    return list(zip(first_only, (second.success > first.success).sum(axis=1).tolist(), strict=True))
-
-
 def report(experiments: int) -> Iterator[str]:
     """The tables as Markdown lines."""
     measured = {(s, n): measure(s, n, experiments) for s in (*NO_DIFFERENCE, *DIFFERENCE) for n in SEEDS}
     yield from _table(
-        ("no true difference", "seeds", "winner named", "patches/hour claimed", "either", "times differ"),
+        (
+            "no true difference",
+            "seeds",
+            "winner named",
+            "patches/hour claimed",
+            "either",
+            "times differ",
+            "above noise floor",
+        ),
         [
-            (s.name, n, m.claims, m.per_hour_claims, m.either, m.time_claims)
+            (s.name, n, m.claims, m.per_hour_claims, m.either, m.time_claims, m.above_floor)
             for (s, n), m in measured.items()
             if s.no_difference
         ],
@@ -245,13 +174,33 @@ def report(experiments: int) -> Iterator[str]:
         ("a true difference", "seeds", "winner named", "power as computed"),
         [(s.name, n, m.claims, m.power) for (s, n), m in measured.items() if not s.no_difference],
     )
+    families = [(s, n, measure_family(s, n, experiments)) for s in THREE_MODES for n in SEEDS]
+    yield from _table(
+        ("three modes", "seeds", "any false claim", "without correction", "true one found", "power as computed"),
+        [(s.name, n, f.any_false, f.uncorrected, f.found, f.power) for s, n, f in families],
+    )
+    yield from _table(
+        ("tasks drawn from a population", "tasks", *(f"{n} seeds" for n in SEEDS), "leaves out 0 (20 seeds)"),
+        [(one.name, tasks, *_population_row(one, tasks, experiments)) for one in POPULATIONS for tasks in TASKS],
+    )
+
+
+def _population_row(population: Population, tasks: int, experiments: int) -> list[float]:
+    found = [measure_population(population, tasks, seeds, experiments) for seeds in SEEDS]
+    return [*(coverage for coverage, _ in found), found[-1][1]]
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[object, ...]]) -> Iterator[str]:
     yield from ("| " + " | ".join(head) + " |", "|---" * len(head) + "|")
     for row in rows:
-        yield "| " + " | ".join(f"{100 * cell:.1f} %" if isinstance(cell, float) else str(cell) for cell in row) + " |"
+        yield "| " + " | ".join(map(_cell, row)) + " |"
     yield ""
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{100 * value:.1f} %" if isinstance(value, float) else str(value)
 
 
 def main() -> None:

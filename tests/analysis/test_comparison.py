@@ -87,8 +87,13 @@ def test_other_tasks_only_from_ten_tasks_on() -> None:
     assert infer_to_tasks(pairs_of(second_only=4, neither=5, tasks=9)).difference_interval is None
     found = infer_to_tasks(pairs_of(second_only=4, neither=6, tasks=10)).difference_interval
     assert found is not None
-    assert (found.low, found.high) == pytest.approx((0.4 - 0.3694, 0.4 + 0.3694), abs=1e-3)
-    assert "spread" in infer_to_tasks(pairs_of(neither=10, tasks=10)).reason
+    half = 2.2622 * math.sqrt((10 * 0.4 * 0.6 + 2 * 0.5**2) / 9 / 10)
+    assert (found.low, found.high) == pytest.approx((0.4 - half, 0.4 + half), abs=1e-4)
+
+
+def test_ten_tasks_that_all_show_the_same_do_not_settle_it() -> None:
+    found = infer_to_tasks(pairs_of(neither=10, tasks=10)).difference_interval
+    assert found is not None and found.low < -0.1 and found.high == -found.low
 
 
 def test_more_seeds_do_not_make_more_tasks() -> None:
