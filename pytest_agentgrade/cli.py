@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest_agentgrade
 from pytest_agentgrade.errors import AgentGradeError, SettingsError
+from pytest_agentgrade.wording import counted
 
+_RUN_HELP = "folder of a run, or its name below agentgrade-runs/"
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_GATE = 0, 1, 2, 3
 
 
@@ -43,20 +45,20 @@ def _parser() -> argparse.ArgumentParser:
     doctor.set_defaults(command=_doctor)
 
     report = commands.add_parser("report", help="print the summary of a run")
-    report.add_argument("run", type=Path, metavar="RUN", help="folder of a run")
+    report.add_argument("run", type=Path, nargs="?", metavar="RUN", help=f"{_RUN_HELP} (default: the newest run)")
     _add_format(report)
     report.set_defaults(command=_report)
 
     _add_compare(commands.add_parser("compare", help="which mode delivers more? one report of several runs"))
 
     regrade = commands.add_parser("regrade", help="judge the stored submissions of a run again, without an agent")
-    regrade.add_argument("run", type=Path, metavar="RUN", help="folder of a run")
+    regrade.add_argument("run", type=Path, metavar="RUN", help=_RUN_HELP)
     regrade.set_defaults(command=_regrade)
     return parser
 
 
 def _add_compare(compare: argparse.ArgumentParser) -> None:
-    inputs = "folders of runs, or JUnit files (default: the newest run of each mode)"
+    inputs = f"{_RUN_HELP}, or a JUnit file; several make one report (default: the newest run of each mode)"
     compare.add_argument("runs", type=Path, nargs="*", metavar="RUN|JUNIT", help=inputs)
     compare.add_argument("--mode", default="baseline,mtp", help="modes to look for when no RUN is given")
     compare.add_argument(
@@ -100,21 +102,29 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
+    from pytest_agentgrade.records.finding import find_run, newest_run
+    from pytest_agentgrade.reporting.page import page_width
     from pytest_agentgrade.reporting.several_runs import report_on
 
-    print(report_on([options.run]).render(options.format))
+    rootdir = Path.cwd()
+    run = newest_run(rootdir) if options.run is None else find_run(options.run, rootdir)
+    print(report_on([run]).render(options.format, page_width()))
     return EXIT_OK
 
 
 def _compare(options: argparse.Namespace) -> int:
     from pytest_agentgrade.analysis.gates import GateError, parse_gate
-    from pytest_agentgrade.reporting.several_runs import newest_runs, report_on
+    from pytest_agentgrade.records.finding import find_run, newest_runs
+    from pytest_agentgrade.reporting.page import page_width
+    from pytest_agentgrade.reporting.several_runs import report_on
 
     try:
         gates = [parse_gate(text) for text in options.fail_if]
-        paths = options.runs or newest_runs(Path.cwd(), options.mode.split(","))
+        rootdir = Path.cwd()
+        given = [find_run(run, rootdir) for run in options.runs]
+        paths = given or newest_runs(rootdir, options.mode.split(","))
         report = report_on(paths, gates)
-        print(report.render(options.format))
+        print(report.render(options.format, page_width()))
     except GateError as error:
         print(f"agentgrade: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -126,10 +136,12 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _regrade(options: argparse.Namespace) -> int:
+    from pytest_agentgrade.records.finding import find_run
     from pytest_agentgrade.regrading import regrade
 
-    changed = regrade(options.run, Path.cwd(), print)
-    print(f"{changed} verdicts differ from the recorded ones" if changed else "no recorded verdict has changed")
+    changed = regrade(find_run(options.run, Path.cwd()), Path.cwd(), print)
+    differ = f"{counted(changed, 'verdict')} {'differs' if changed == 1 else 'differ'}"
+    print(f"{differ} from what was recorded" if changed else "no recorded verdict has changed")
     return EXIT_FAILED if changed else EXIT_OK
 
 

@@ -15,10 +15,10 @@ from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.attempt.agents.base import Agent
 from pytest_agentgrade.errors import AgentGradeError, SettingsError, TaskAuthorError
 from pytest_agentgrade.plan import AttemptKey, order_notes, plan_lines
-from pytest_agentgrade.records.model import AttemptRecord, RunRecord
 from pytest_agentgrade.reporting.failures import OtherFailures
 from pytest_agentgrade.run import Run, RunSetup, prepare
 from pytest_agentgrade.run_folder import choose_folder
+from pytest_agentgrade.wording import counted
 
 _KEY = pytest.StashKey[AttemptKey]()
 _OPEN = pytest.StashKey[Any]()
@@ -86,7 +86,7 @@ class GradingSession:
             for name, source in self.setup.sources.items()
             if source != "default" and name != "modes"
         ]
-        lines = [f"agentgrade: {len(plan.keys)} attempts planned, {plan.order} order"]
+        lines = [f"agentgrade: {counted(len(plan.keys), 'attempt')} planned, {plan.order} order"]
         lines += [f"agentgrade: no patch for {', '.join(self.setup.without_patch)}"] if self.setup.without_patch else []
         lines += [
             f"agentgrade: {note}"
@@ -200,28 +200,20 @@ class GradingSession:
             session.exitstatus = pytest.ExitCode.OK
 
     def summarise(self, reporter: pytest.TerminalReporter) -> None:
-        """Write the summary section."""
+        """Write the summary section: what ``agentgrade report`` says of the run."""
         if self.run is None or not self._controller:
             return
-        from pytest_agentgrade.reporting.summary_text import summary_lines
+        from pytest_agentgrade.reporting.page import page_width
+        from pytest_agentgrade.reporting.several_runs import report_on
 
         reporter.section("agentgrade")
         try:
-            run, records = self.run.store.run(), list(self.run.store.records())
+            lines = report_on([self.run.store.folder]).lines(page_width())
         except AgentGradeError as error:
             reporter.write_line(f"no summary: {error}", red=True)
             return
-        for line in (*summary_lines(run, records), *self._verdict(run, records)):
+        for line in lines:
             reporter.write_line(line)
-        reporter.write_line(f"records: {self.run.store.folder}")
-
-    def _verdict(self, run: RunRecord, records: Sequence[AttemptRecord]) -> list[str]:
-        """Who delivers more, in two sentences for each comparison; nothing to say of one mode."""
-        if len(self.setup.modes) < 2:
-            return []
-        from pytest_agentgrade.reporting.several_runs import verdict_section
-
-        return [*verdict_section(run, records), ""]
 
 
 def make_scheduler(config: pytest.Config, log: Any) -> Any:

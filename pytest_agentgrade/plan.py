@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Literal
 
+from pytest_agentgrade.wording import counted
+
 
 @dataclass(frozen=True, order=True)
 class AttemptKey:
@@ -95,7 +97,8 @@ def plan_lines(plan: Plan, chosen: Iterable[AttemptKey]) -> list[str]:
     keys = keys_in_order(plan, chosen)
     width = len(str(len(keys)))
     count = f"{len(keys)}" if len(keys) == len(plan.keys) else f"{len(keys)} of {len(plan.keys)}"
-    head = f"agentgrade: plan of {count} attempts, {plan.order} order, {plan.digest[:12]}"
+    attempts = "attempt" if len(plan.keys) == 1 else "attempts"
+    head = f"agentgrade: plan of {count} {attempts}, {plan.order} order, {plan.digest[:12]}"
     return [head, *(f"  {number:{width}d}. {key}" for number, key in enumerate(keys, 1))]
 
 
@@ -106,7 +109,8 @@ def order_notes(plan: Plan, server_restart: str) -> list[str]:
         return []
     kept = sum(one == other for one, other in pairwise(modes))
     if plan.order == "blocked":
-        return [f"{kept} attempts use the server of the one before; modes that run apart make blocked pairs"]
+        use = f"{counted(kept, 'attempt')} {'uses' if kept == 1 else 'use'}"
+        return [f"{use} the server of the one before; modes that run apart make blocked pairs"]
     hint = "--agent-order=blocked keeps more and proves less"
     few = f"{kept} of {len(modes)} attempts keep one"
     return [f"server_restart=mode makes little sense in balanced order: {few} ({hint})"]

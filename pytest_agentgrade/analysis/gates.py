@@ -8,9 +8,10 @@ let a change pass.
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -24,6 +25,7 @@ Figures = Mapping[str, Mapping[str, float | None]]
 _LONGEST = 1_000
 _WORD = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?(?![\w.])|\.\d+(?![\w.])|[A-Za-z0-9_.]+")
 _NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+")
+_HOLDER = re.compile(r"\b_\d+\b")
 _KEYWORDS = frozenset({"and", "or", "not"})
 _ARITHMETIC: Mapping[type[ast.AST], Callable[[Any, Any], float]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -31,6 +33,10 @@ _ARITHMETIC: Mapping[type[ast.AST], Callable[[Any, Any], float]] = {
 _COMPARISONS: Mapping[type[ast.AST], Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
     ast.Eq: operator.eq, ast.NotEq: operator.ne,
+}  # fmt: skip
+_WORDS: Mapping[type[ast.AST], str] = {
+    ast.Lt: "below", ast.LtE: "at most", ast.Gt: "above", ast.GtE: "at least",
+    ast.Eq: "equal to", ast.NotEq: "different from",
 }  # fmt: skip
 
 
@@ -54,13 +60,14 @@ class GateResult:
     """The figures it names."""
     undecided: str = ""
     """Why it has no answer; then it counts as tripped."""
+    meaning: str = ""
+    """The answer as a sentence, with the values found."""
 
     def line(self) -> str:
         """One line for people."""
-        shown = ", ".join(f"{name} = {'unknown' if v is None else f'{v:.4g}'}" for name, v in self.values.items())
         if self.undecided:
-            return f"gate FAILED, undecided ({self.undecided}): {self.text} [{shown}]"
-        return f"gate {'FAILED' if self.tripped else 'passed'}: {self.text} [{shown}]"
+            return f"gate FAILED: undecided, since {self.undecided}: {self.text}"
+        return f"gate {'FAILED' if self.tripped else 'passed'}: {self.meaning}"
 
 
 @dataclass(frozen=True)
@@ -68,35 +75,49 @@ class Gate:
     """A parsed gate; ask it with :meth:`evaluate`."""
 
     text: str
-    names: Mapping[str, tuple[str, str]]
-    """Place holder in the tree -> (mode, metric)."""
+    names: Mapping[str, str]
+    """Place holder in the tree -> ``MODE.METRIC``, either of which may have dots of its own."""
     tree: ast.expr
 
     def evaluate(self, figures: Figures) -> GateResult:
         """Trip or not. GateError names an unknown mode or metric and suggests one."""
-        values = {hold: _look_up(self.text, figures, mode, metric) for hold, (mode, metric) in self.names.items()}
-        named = {".".join(self.names[hold]): value for hold, value in values.items()}
+        values = {hold: _look_up(self.text, figures, name) for hold, name in self.names.items()}
+        named = {self.names[hold]: value for hold, value in values.items()}
         try:
-            return GateResult(self.text, bool(_value(self.tree, values, self.names)), named)
+            tripped = bool(_value(self.tree, values, self.names))
+            return GateResult(self.text, tripped, named, meaning=self._meaning(tripped, values))
         except _Unknown as unknown:
             return GateResult(self.text, True, named, str(unknown))
+
+    def _meaning(self, holds: bool, values: Mapping[str, float | None]) -> str:
+        match self.tree:
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                one, other = self._told(left, values), self._told(right, values)
+                return f"{one} is {'' if holds else 'not '}{_WORDS[type(op)]} {other}"
+        known = {self.names[holder]: value for holder, value in values.items()}
+        shown = ", ".join(f"{name} is {'not known' if v is None else f'{v:.4g}'}" for name, v in known.items())
+        return f"it is {'' if holds else 'not '}so that {self.text}{': ' if shown else ''}{shown}"
+
+    def _told(self, side: ast.expr, values: Mapping[str, float | None]) -> str:
+        """One side of a comparison as it was written, and what it comes to."""
+        written, names = _HOLDER.subn(lambda match: self.names[match[0]], ast.unparse(side))
+        return f"{written} ({_value(side, values, self.names):.4g})" if names else written
 
 
 def parse_gate(text: str) -> Gate:
     """Read a gate; GateError says what in it cannot stand there."""
     if len(text) > _LONGEST:
         raise GateError(f"a gate of {len(text)} characters is too long", f"keep it under {_LONGEST}")
-    names: dict[str, tuple[str, str]] = {}
+    names: dict[str, str] = {}
 
     def hold(match: re.Match[str]) -> str:
         word = match[0]
         if word in _KEYWORDS or _NUMBER.fullmatch(word):
             return word
-        mode, dot, metric = word.rpartition(".")
-        if not (dot and mode and metric):
+        if "." not in word.strip(".") or word != word.strip("."):
             raise _bad(text, f"{word!r} is no MODE.METRIC", "write for example mtp.success_rate")
         holder = f"_{len(names)}"
-        names[holder] = (mode, metric)
+        names[holder] = word
         return holder
 
     held = _WORD.sub(hold, text)
@@ -136,7 +157,7 @@ def _kind(text: str, node: ast.expr) -> str:
     return result
 
 
-def _value(node: ast.expr, values: Mapping[str, float | None], names: Mapping[str, tuple[str, str]]) -> Any:
+def _value(node: ast.expr, values: Mapping[str, float | None], names: Mapping[str, str]) -> Any:
     def value(inner: ast.expr) -> Any:
         return _value(inner, values, names)
 
@@ -145,7 +166,7 @@ def _value(node: ast.expr, values: Mapping[str, float | None], names: Mapping[st
             return constant
         case ast.Name(id=name):
             if (known := values[name]) is None:
-                raise _Unknown(f"{'.'.join(names[name])} is not known")
+                raise _Unknown(f"{names[name]} is not known")
             return known
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return not value(inner)
@@ -163,14 +184,36 @@ def _value(node: ast.expr, values: Mapping[str, float | None], names: Mapping[st
 
 def _arithmetic(op: ast.operator, left: float, right: float) -> float:
     try:
-        return _ARITHMETIC[type(op)](left, right)
+        result = _ARITHMETIC[type(op)](left, right)
     except (ZeroDivisionError, OverflowError) as error:
         raise _Unknown(str(error)) from error
+    if math.isnan(result):
+        raise _Unknown(f"{left:g} and {right:g} come to no number")
+    return result
 
 
-def _look_up(text: str, figures: Figures, mode: str, metric: str) -> float | None:
-    if mode not in figures:
+def _look_up(text: str, figures: Figures, name: str) -> float | None:
+    modes = [mode for mode in figures if name.startswith(f"{mode}.")]
+    if not modes:
+        mode = _meant_mode(figures, name)
         raise _bad(text, f"there is no mode {mode!r}", suggest(mode, figures))
-    if metric not in figures[mode]:
-        raise _bad(text, f"there is no metric {metric!r}", suggest(metric, figures[mode]))
-    return figures[mode][metric]
+    mode = max(modes, key=len)
+    metric = name[len(mode) + 1 :]
+    if metric in figures[mode]:
+        return figures[mode][metric]
+    others = [other for other, known in figures.items() if metric in known]
+    if others:
+        raise _bad(text, f"{mode!r} has no {metric!r}", f"it belongs to a mode compared with it: {', '.join(others)}")
+    raise _bad(text, f"there is no metric {metric!r}", _nearest(metric, figures[mode]))
+
+
+def _meant_mode(figures: Figures, name: str) -> str:
+    """What stands before a known metric, else before the first dot."""
+    known = [metric for metrics in figures.values() for metric in metrics if name.endswith(f".{metric}")]
+    return name[: -len(max(known, key=len)) - 1] if known else name.partition(".")[0]
+
+
+def _nearest(metric: str, known: Iterable[str]) -> str:
+    """All names are too many to list: what is near, else where they stand."""
+    hint = suggest(metric, known)
+    return hint if hint.startswith("did you mean") else "docs/comparing.md lists the metrics, --format json shows them"

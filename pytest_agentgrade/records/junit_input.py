@@ -25,6 +25,7 @@ from pytest_agentgrade.escaping import escape
 from pytest_agentgrade.records.junit_names import PREFIX, RECORD
 from pytest_agentgrade.records.loaded import LoadedRun
 from pytest_agentgrade.records.model import AttemptRecord, KeyRecord, RunRecord, SubmissionPhase, VerdictRecord
+from pytest_agentgrade.wording import counted
 
 MAX_BYTES = 256 * 1024 * 1024
 _NAME = re.compile(
@@ -117,7 +118,8 @@ def _loaded(path: Path, name: str, cases: Iterable[JUnitCase]) -> LoadedRun:
     records = tuple(_record(key, group, told[key]) for key, group in by_key.items())
     run = (runs[0] if runs else _unknown_run(escape(name) or path.name)).model_copy(update={"plan": list(by_key)})
     silent = sum(one is None for one in told.values())
-    note = f"{path.name}: {silent} attempts without their record: no times, no pair proof, @beyond checks count."
+    without = f"{counted(silent, 'attempt')} without {'its' if silent == 1 else 'their'} record"
+    note = f"{path.name}: {without}: no times, no pair proof, @beyond checks count."
     return LoadedRun(run, records, path, (note,) if silent else ())
 
 

@@ -6,39 +6,36 @@ from collections.abc import Iterable, Sequence
 
 from pytest_agentgrade.analysis.contrasts import BudgetChange, Contrast
 from pytest_agentgrade.analysis.experiment import TriedPair
-from pytest_agentgrade.analysis.noise import Determinism
 from pytest_agentgrade.analysis.pairs import ProofStatus
+from pytest_agentgrade.reporting.noise_text import floor_details, floor_line, placebo_lines, placebo_title
 from pytest_agentgrade.reporting.verdict_text import verdict_lines
+from pytest_agentgrade.wording import counted
 
 _MOST_PAIRS = 12
 """Pairs that are shown one by one; a longer list hides what they have in common."""
 
 
-def contrast_lines(found: Sequence[Contrast], *, short: bool = False, markdown: bool = False) -> list[str]:
-    """Each comparison under its title; ``short``: the two sentences of the verdict and the state of the pairs only."""
+def contrast_lines(found: Sequence[Contrast], *, markdown: bool = False) -> list[str]:
+    """Each comparison under its title: verdict, state of the pairs, times where both deliver."""
     several = len({contrast.pairs.response_tokens for contrast in found}) > 1
     lines: list[str] = []
     for contrast in found:
-        lines += [_title(contrast, several, markdown), *_verdict(contrast, short), *pair_lines(contrast, short)]
-        lines += [] if short else delivered_lines(contrast)
-        lines.append("")
+        lines += [_title(contrast, several, markdown), *spoken(contrast), *floor_details(contrast)]
+        lines += [*pair_lines(contrast), *delivered_lines(contrast), ""]
     return lines[:-1]
 
 
-def pair_lines(contrast: Contrast, short: bool = False) -> list[str]:
+def pair_lines(contrast: Contrast) -> list[str]:
     """How many pairs are proved, and of the others what differs or is not known."""
     pairs = contrast.pairs
     states = {status: pairs.with_status(status) for status in ProofStatus}
     counts = ", ".join(f"{len(found)} {status.value}" for status, found in states.items())
-    alone = f"; {pairs.alone} attempts without a counted partner" if pairs.alone else ""
+    alone = f"; {counted(pairs.alone, 'attempt')} without a counted partner" if pairs.alone else ""
     lines = [f"Pairs: {counts}{alone}."]
     if unproven := states[ProofStatus.UNPROVEN]:
         missing = dict.fromkeys(name for pair in unproven for name in pair.proof.missing)
         lines.append(f"Unproven pairs count, but nobody knows that these were equal: {', '.join(missing)}.")
-    invalid = states[ProofStatus.INVALID]
-    if short and invalid:
-        return [*lines, "Invalid pairs do not count: `agentgrade compare` shows what differs."]
-    return lines + _invalid(invalid, (pairs.first_mode, pairs.second_mode))
+    return lines + _invalid(states[ProofStatus.INVALID], (pairs.first_mode, pairs.second_mode))
 
 
 def delivered_lines(contrast: Contrast) -> list[str]:
@@ -63,27 +60,34 @@ def budget_lines(changes: Iterable[BudgetChange]) -> list[str]:
     return [_budget(change) for change in changes]
 
 
-def twin_lines(tests: Iterable[Determinism]) -> list[str]:
-    """What became of attempts that were made twice."""
-    return [
-        f"Determinism: {one.twins} attempts of {one.mode} were made twice with nothing changed: {one.same_submission} "
-        f"left the same submission, {one.same_checks} passed as many checks. They are no sample of anything else."
-        for one in tests
-    ]
+def spoken(contrast: Contrast) -> list[str]:
+    """The verdict: finding, noise floor, what these pairs cannot show, and what else there is to say; one line each."""
+    if contrast.comparison is None:
+        return ["No pair of counted attempts that may be compared: no verdict."]
+    finding, *more = verdict_lines(contrast.comparison, contrast.work)
+    floor = floor_line(contrast)
+    return [finding, *([floor] if floor else []), *more]
+
+
+def placebo_section(found: Iterable[Contrast], *, markdown: bool = False) -> list[str]:
+    """Each placebo under its title: never a verdict on it."""
+    found = tuple(found)
+    several = len({contrast.pairs.response_tokens for contrast in found}) > 1
+    lines: list[str] = []
+    for contrast in found:
+        lines += ["", _headed(placebo_title(contrast), contrast, several, markdown)]
+        lines += [*placebo_lines(contrast), *pair_lines(contrast)]
+    return lines[1:]
 
 
 def _title(contrast: Contrast, several: bool, markdown: bool) -> str:
     pairs = contrast.pairs
-    budget = f", responses of up to {pairs.response_tokens} tokens" if several else ""
-    title = f"{pairs.second_mode} against {pairs.first_mode}{budget}"
+    return _headed(f"{pairs.second_mode} against {pairs.first_mode}", contrast, several, markdown)
+
+
+def _headed(names: str, contrast: Contrast, several: bool, markdown: bool) -> str:
+    title = names + (f", responses of up to {contrast.pairs.response_tokens} tokens" if several else "")
     return f"### {title}" if markdown else f"{title}:"
-
-
-def _verdict(contrast: Contrast, short: bool) -> list[str]:
-    if contrast.comparison is None:
-        return ["No pair of counted attempts that may be compared: no verdict."]
-    lines = verdict_lines(contrast.comparison, contrast.work)
-    return lines[:2] if short else lines
 
 
 def _invalid(pairs: Sequence[TriedPair], modes: tuple[str, str]) -> list[str]:
@@ -106,8 +110,8 @@ def _budget(change: BudgetChange) -> str:
     low, high = 100 * change.change_interval.low, 100 * change.change_interval.high
     head = (
         f"Budget: {change.second_mode} minus {change.first_mode} is {before} points at {small} tokens, {after} at "
-        f"{large} ({change.cells} pairs at both; change {100 * change.change:+.0f}, 95 % interval {low:+.0f} to "
-        f"{high:+.0f})"
+        f"{large} ({counted(change.cells, 'pair')} at both; change {100 * change.change:+.0f}, 95 % interval "
+        f"{low:+.0f} to {high:+.0f})"
     )
     if not change.shown:
         return f"{head}: whether the gap stays at the larger budget, these pairs cannot tell."

@@ -14,18 +14,22 @@ from pytest_agentgrade.analysis.contrasts import (
     Contrast,
     budget_changes,
     contrasts,
+    placebo_contrasts,
+    repeats_of,
     twin_tests,
 )
 from pytest_agentgrade.analysis.experiment import Experiment, arrange
 from pytest_agentgrade.analysis.gate_figures import gate_figures
 from pytest_agentgrade.analysis.gates import Gate, GateResult
-from pytest_agentgrade.errors import AgentGradeError, SettingsError
+from pytest_agentgrade.analysis.noise import noise_floor
+from pytest_agentgrade.records.finding import shown_path
 from pytest_agentgrade.records.inputs import load_runs
 from pytest_agentgrade.records.loaded import LoadedRun
-from pytest_agentgrade.records.model import AttemptRecord, RunRecord
-from pytest_agentgrade.records.store import RUNS_FOLDER, RunStore
+from pytest_agentgrade.records.model import RunRecord
 from pytest_agentgrade.reporting.compare_json import report_json
-from pytest_agentgrade.reporting.compare_lines import budget_lines, contrast_lines, twin_lines
+from pytest_agentgrade.reporting.compare_lines import budget_lines, contrast_lines, placebo_section
+from pytest_agentgrade.reporting.noise_text import lone_line, twin_lines
+from pytest_agentgrade.reporting.page import PAGE_WIDTH, fold
 from pytest_agentgrade.reporting.summary_text import summary_lines
 
 
@@ -43,8 +47,13 @@ class Report:
 
     @cached_property
     def contrasts(self) -> tuple[Contrast, ...]:
-        """The first mode against each other one."""
+        """The first mode against each other one, placebos apart."""
         return contrasts(self.experiment)
+
+    @cached_property
+    def placebos(self) -> tuple[Contrast, ...]:
+        """Each placebo against its mode."""
+        return placebo_contrasts(self.experiment)
 
     @cached_property
     def budgets(self) -> tuple[BudgetChange, ...]:
@@ -59,7 +68,7 @@ class Report:
         for gate, budget in product(self.gates, budgets):
             result = gate.evaluate(gate_figures(self.experiment, self.contrasts, budget))
             where = f" (at {budget} tokens)" if len(budgets) > 1 else ""
-            found.append(replace(result, text=f"{result.text}{where}"))
+            found.append(replace(result, text=f"{result.text}{where}", meaning=f"{result.meaning}{where}"))
         return tuple(found)
 
     @property
@@ -67,64 +76,34 @@ class Report:
         """Whether any gate trips."""
         return any(result.tripped for result in self.gate_results)
 
-    def render(self, style: str) -> str:
-        """The report as ``text``, ``markdown`` or ``json``."""
+    def render(self, style: str, width: int = PAGE_WIDTH) -> str:
+        """The report as ``text`` of so many columns, ``markdown`` or ``json``."""
         if style == "json":
             found = report_json(self.experiment, self.contrasts, self.budgets, self.gate_results)
             return json.dumps({"runs": [run.run.run_id for run in self.runs], **found}, indent=1, allow_nan=False)
-        return "\n".join(self._lines(style == "markdown"))
+        return "\n".join(self.lines(width, markdown=style == "markdown"))
 
-    def _lines(self, markdown: bool) -> list[str]:
+    def lines(self, width: int = PAGE_WIDTH, *, markdown: bool = False) -> list[str]:
+        """The report as lines of text, prose broken at ``width``, or of Markdown."""
         run = _joined(self.experiment, self.runs)
-        lines = summary_lines(run, self.experiment.records, markdown=markdown)
+        lines = summary_lines(run, self.experiment.records, markdown=markdown, width=width)
         lines += contrast_lines(self.contrasts, markdown=markdown)
         for more in (
+            placebo_section(self.placebos, markdown=markdown),
+            _of_lone_mode(self.experiment),
             budget_lines(self.budgets),
             twin_lines(twin_tests(self.experiment)),
             [note for run in self.runs for note in run.notes],
             [result.line() for result in self.gate_results],
+            [f"records: {shown_path(run.source)}" for run in self.runs],
         ):
-            lines += ["", *more] if more else []
-        return _paragraphs(lines) if markdown else lines
-
-
-def verdict_section(run: RunRecord, records: Sequence[AttemptRecord]) -> list[str]:
-    """For the end of a run with several modes: two sentences for each comparison; empty for one mode."""
-    loaded = LoadedRun(run, tuple(records), Path())
-    return contrast_lines(Report((loaded,)).contrasts, short=True)
+            lines += (["", *more] if lines[-1] else more) if more else []
+        return _paragraphs(lines) if markdown else fold(lines, width)
 
 
 def report_on(paths: Sequence[Path], gates: Sequence[Gate] = ()) -> Report:
     """Read run folders and JUnit files; SettingsError for a path that is neither."""
     return Report(load_runs(paths), tuple(gates))
-
-
-def newest_runs(rootdir: Path, modes: Sequence[str]) -> list[Path]:
-    """For each mode the newest run below ``rootdir`` with a graded attempt of it; SettingsError without one."""
-    found: list[Path] = []
-    for mode in modes:
-        folder = next((folder for folder in _newest_first(rootdir) if _has_graded(folder, mode)), None)
-        if folder is None:
-            raise SettingsError(f"no run of mode {mode!r} in {rootdir / RUNS_FOLDER}", f"pytest --agent-mode={mode}")
-        if folder not in found:
-            found.append(folder)
-    return found
-
-
-def _has_graded(folder: Path, mode: str) -> bool:
-    return any(record.complete and record.key.mode == mode for record in RunStore(folder).records())
-
-
-def _newest_first(rootdir: Path) -> list[Path]:
-    folders = []
-    for run_file in sorted((rootdir / RUNS_FOLDER).glob("*/run.json"), reverse=True):
-        try:
-            RunStore(run_file.parent).run()
-        except AgentGradeError:
-            # Written by another version: `agentgrade report` on that folder says what is wrong with it.
-            continue
-        folders.append(run_file.parent)
-    return folders
 
 
 def _joined(experiment: Experiment, runs: Sequence[LoadedRun]) -> RunRecord:
@@ -134,6 +113,18 @@ def _joined(experiment: Experiment, runs: Sequence[LoadedRun]) -> RunRecord:
     plan = [record.key for record in experiment.records]
     names = {"run_id": ", ".join(run.run.run_id for run in runs), "plan": plan, "order": "blocked"}
     return runs[0].run.model_copy(update=names)
+
+
+def _of_lone_mode(experiment: Experiment) -> list[str]:
+    """The noise of a mode that stands alone, at each budget: what a second mode would have to exceed."""
+    if len(experiment.contenders) != 1:
+        return []
+    (mode,), lines = experiment.contenders, []
+    for budget in experiment.budgets:
+        source = repeats_of(experiment, [mode], budget)
+        pairs = len(experiment.counted(mode, budget))
+        lines += lone_line(source, None if source is None else noise_floor(source, pairs, 0.0))
+    return lines
 
 
 def _paragraphs(lines: Sequence[str]) -> list[str]:

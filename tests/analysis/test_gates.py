@@ -54,8 +54,15 @@ def test_a_figure_that_is_not_needed_may_be_unknown() -> None:
 
 
 def test_the_line_shows_what_was_compared() -> None:
-    line = parse_gate("mtp.success_rate < 0.1").evaluate(FIGURES).line()
-    assert line == "gate passed: mtp.success_rate < 0.1 [mtp.success_rate = 0.4]"
+    said = {text: parse_gate(text).evaluate(FIGURES).line() for text in (
+        "mtp.success_rate < 0.1", "0.5 >= mtp.success_rate + 0.05", "mtp.success_rate > 0 and 1 < 2", "1 < 2",
+    )}  # fmt: skip
+    assert list(said.values()) == [
+        "gate passed: mtp.success_rate (0.4) is not below 0.1",
+        "gate FAILED: 0.5 is at least mtp.success_rate + 0.05 (0.45)",
+        "gate FAILED: it is so that mtp.success_rate > 0 and 1 < 2: mtp.success_rate is 0.4",
+        "gate FAILED: 1 is below 2",
+    ]
 
 
 @pytest.mark.parametrize(

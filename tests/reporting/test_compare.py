@@ -9,13 +9,17 @@ import pytest
 
 from pytest_agentgrade.cli import EXIT_FAILED, EXIT_GATE, EXIT_OK, EXIT_USAGE, main
 from pytest_agentgrade.records.junit_input import parse_junit
-from pytest_agentgrade.records.loaded import load_folder
-from pytest_agentgrade.reporting.several_runs import newest_runs, report_on, verdict_section
+from pytest_agentgrade.reporting.several_runs import report_on
 from tests.analysis.proven_records import a_full_attempt
 from tests.stored_runs import store_run
 from tests.study_reconstruction import store_study
 
 Captured = pytest.CaptureFixture[str]
+
+
+def unfolded(capsys: Captured) -> str:
+    """What was printed, with one blank wherever there is white space."""
+    return " ".join(capsys.readouterr().out.split())
 
 
 @pytest.fixture
@@ -31,27 +35,42 @@ def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return base
 
 
-def test_the_newest_run_of_each_mode_is_found(apart: Path, capsys: Captured) -> None:
-    assert [folder.name for folder in newest_runs(apart.parent, ["baseline", "mtp"])] == ["run-0", "run-1"]
+@pytest.mark.usefixtures("apart")
+def test_the_newest_run_of_each_mode_is_found(capsys: Captured) -> None:
     assert main(["compare"]) == EXIT_OK
-    text = capsys.readouterr().out
+    text = unfolded(capsys)
     assert "baseline delivers more working patches than mtp on these tasks: 6 of 6 against 0 of 6" in text
     assert "Pairs: 6 proven, 1 invalid, 0 unproven." in text
-    assert "  t seed 2: sandbox image: sha256:55 | sha256:other" in text
+    assert "records: agentgrade-runs/run-0 records: agentgrade-runs/run-1" in text
+    assert " t seed 2: sandbox image: sha256:55 | sha256:other" in text
     assert "The modes ran one after the other" in text
 
 
 def test_a_single_run_has_its_verdict_in_the_report_too(tmp_path: Path, capsys: Captured) -> None:
     folder = store_study(tmp_path / "study")
     assert main(["report", str(folder)]) == EXIT_OK
-    assert "No evidence that mtp or baseline delivers more" in capsys.readouterr().out
+    assert "No evidence that mtp or baseline delivers more" in unfolded(capsys)
 
 
-def test_the_end_of_a_run_says_two_sentences_and_the_state_of_the_pairs(tmp_path: Path) -> None:
-    loaded = load_folder(store_study(tmp_path / "study"))
-    title, finding, reach, pairs = verdict_section(loaded.run, loaded.records)
-    assert title == "mtp against baseline:" and finding.startswith("No evidence")
-    assert reach.startswith("Eight pairs cannot show") and pairs == "Pairs: 8 proven, 0 invalid, 0 unproven."
+def test_a_run_is_named_by_its_name_and_the_report_is_of_the_newest(apart: Path, capsys: Captured) -> None:
+    assert main(["report"]) == EXIT_OK
+    assert "records: agentgrade-runs/run-1" in unfolded(capsys)
+    assert main(["report", "run-0"]) == EXIT_OK
+    assert "records: agentgrade-runs/run-0" in unfolded(capsys)
+    assert main(["compare", "run-0", str(apart / "run-1")]) == EXIT_OK
+    assert "Pairs: 6 proven" in unfolded(capsys)
+    assert main(["report", "run-7"]) == main(["regrade", "run-7"]) == EXIT_FAILED
+    for line in capsys.readouterr().err.splitlines():
+        assert "run-7 is no path, and no run in" in line and "the newest runs there: run-1, run-0" in line
+
+
+@pytest.mark.usefixtures("apart")
+def test_a_report_keeps_to_the_terminal(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    for columns, width in ((40, 60), (80, 80), (200, 100)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        assert main(["compare"]) == EXIT_OK
+        widths = [len(line) for line in capsys.readouterr().out.splitlines()]
+        assert width - 20 < max(widths) <= width
 
 
 def test_a_folder_its_junit_file_and_any_order_give_the_same_figures(tmp_path: Path) -> None:
@@ -93,9 +112,9 @@ def test_a_gate_is_asked_at_every_budget(tmp_path: Path, capsys: Captured) -> No
     ]
     folder = store_run(tmp_path / "budgets", records)
     assert main(["compare", str(folder), "--fail-if", "mtp.success_rate < 0.5"]) == EXIT_GATE
-    text = capsys.readouterr().out
-    assert "gate FAILED: mtp.success_rate < 0.5 (at 8192 tokens)" in text
-    assert "gate passed: mtp.success_rate < 0.5 (at 16384 tokens)" in text
+    text = unfolded(capsys)
+    assert "gate FAILED: mtp.success_rate (0) is below 0.5 (at 8192 tokens)" in text
+    assert "gate passed: mtp.success_rate (1) is not below 0.5 (at 16384 tokens)" in text
     assert "mtp against baseline, responses of up to 16384 tokens:" in text
     assert "Budget: mtp minus baseline is -100 points at 8192 tokens, +0 at 16384 (3 pairs at both" in text
     assert "whether the gap stays" in text

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from pytest_agentgrade.reporting.summary_text import summary_lines
 from pytest_agentgrade.reporting.page import TableRow
+from pytest_agentgrade.reporting.summary_text import summary_lines
 from tests.records_made_here import a_key, a_run, a_verdict, an_agent, an_attempt
 
 

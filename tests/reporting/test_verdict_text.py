@@ -13,7 +13,7 @@ def test_the_study_in_plain_sentences() -> None:
     assert finding.startswith("No evidence that on or off delivers more working patches: on 2 of 8, off 3 of 8")
     assert "exact McNemar p = 1.00" in finding
     assert reach.startswith(
-        "Eight pairs cannot show a difference under 80 points; about 62 pairs would show the observed one"
+        "Eight pairs cannot reliably show a difference under 80 points; about 62 pairs would show the observed one"
     )
     assert "these pairs do not tell which delivers more per hour" in per_hour
     assert "run 2.00 times as fast with on (78.8 against 39.4 tok/s), all responses 1.56 times" in kinds

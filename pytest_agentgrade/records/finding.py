@@ -1,0 +1,61 @@
+"""Which run is meant: one named by its folder or by its name alone, the newest one, the newest of each mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_agentgrade.errors import AgentGradeError, SettingsError
+from pytest_agentgrade.records.store import RUNS_FOLDER, RunStore
+
+
+def find_run(given: Path, rootdir: Path) -> Path:
+    """``given`` where it exists, else the run of that name below ``rootdir``; SettingsError names the newest ones."""
+    if given.exists():
+        return given
+    named = rootdir / RUNS_FOLDER / given
+    if (named / "run.json").is_file():
+        return named
+    there = [folder.name for folder in _newest_first(rootdir)][:3]
+    hint = f"the newest runs there: {', '.join(there)}" if there else "give the path of its folder"
+    raise SettingsError(f"{given} is no path, and no run in {rootdir / RUNS_FOLDER}", hint)
+
+
+def newest_run(rootdir: Path) -> Path:
+    """The run below ``rootdir`` that was begun last; SettingsError when there is none."""
+    for folder in _newest_first(rootdir):
+        return folder
+    raise SettingsError(f"there is no run in {rootdir / RUNS_FOLDER}", "name the folder of one, or run pytest first")
+
+
+def newest_runs(rootdir: Path, modes: Sequence[str]) -> list[Path]:
+    """For each mode the newest run below ``rootdir`` with a graded attempt of it; SettingsError without one."""
+    found: list[Path] = []
+    for mode in modes:
+        folder = next((folder for folder in _newest_first(rootdir) if _has_graded(folder, mode)), None)
+        if folder is None:
+            raise SettingsError(f"no run of mode {mode!r} in {rootdir / RUNS_FOLDER}", f"pytest --agent-mode={mode}")
+        if folder not in found:
+            found.append(folder)
+    return found
+
+
+def shown_path(path: Path) -> Path:
+    """``path`` from where one stands, if it lies below."""
+    absolute, here = path.absolute(), Path.cwd()
+    return absolute.relative_to(here) if absolute.is_relative_to(here) else absolute
+
+
+def _has_graded(folder: Path, mode: str) -> bool:
+    return any(record.complete and record.key.mode == mode for record in RunStore(folder).records())
+
+
+def _newest_first(rootdir: Path) -> list[Path]:
+    begun: list[tuple[float, Path]] = []
+    for run_file in (rootdir / RUNS_FOLDER).glob("*/run.json"):
+        try:
+            begun.append((RunStore(run_file.parent).run().created_at, run_file.parent))
+        except AgentGradeError:
+            # Written by another version: `agentgrade report` on that folder says what is wrong with it.
+            continue
+    return [folder for _, folder in sorted(begun, reverse=True)]
