@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from pytest_agentgrade.attempt.agents.base import message_text
 from tests.graded import PROJECT
 from tests.scripted_server import LOOP, OVERFLOW, Conversation, Say, Script, references, use
 
 FILES = references(PROJECT / "task_fixtures", PROJECT / "hidden_checks")
 SERVER_ERROR = Say(status=500, error={"code": 500, "message": "no memory", "type": "server_error"})
+TOO_LONG = {
+    "code": 400, "type": "BadRequestError",
+    "message": "This model's maximum context length is 32768 tokens. However, you requested 40000 tokens.",
+}  # fmt: skip
+"""As vLLM says it: some agents compact their conversation when they read this, and not when llama.cpp says it."""
+SUMMARY = "I asked you to look around. <state_snapshot><overall_goal>Look around.</overall_goal></state_snapshot>"
 TESTS = "python3 -m unittest discover -s tests -t ."
 
 
@@ -49,6 +57,11 @@ class Tongue:
         """Look around, then ``say`` for ever."""
         return lambda conversation: self.run("ls") if self.step(conversation) == 0 else say
 
+    def compact(self) -> Script:
+        """Look around; whatever is asked then is too long, but for a summary."""
+        overflow = self.then(Say(status=400, error=TOO_LONG))
+        return lambda conversation: overflow(conversation) if _may_act(conversation) else Say(content=SUMMARY)
+
     def scripts(self) -> dict[str, Script]:
         """By name, what the real agents are put through."""
         return {
@@ -59,6 +72,8 @@ class Tongue:
             "slow": self.solve([Say(reasoning=LOOP * 400, tokens_per_second=10.0)]),
             "hang": self.then(Say(content="never", prompt_seconds=10_000.0)),
             "error_500": self.then(SERVER_ERROR),
+            "cut": self.then(Say(content=LOOP, drop_after=5)),
+            "compact": self.compact(),
         }
 
 
@@ -73,6 +88,7 @@ class TextTongue(Tongue):
             "overflow": Say(status=400, error=OVERFLOW),
             "hang": Say(content="never", prompt_seconds=10_000.0),
             "error_500": SERVER_ERROR,
+            "cut": Say(content=LOOP, drop_after=5),
         }
         return {"solve": _as_blocks, **{name: _always(say) for name, say in kept.items()}}
 
@@ -81,8 +97,15 @@ def _always(say: Say) -> Script:
     return lambda _conversation: say
 
 
+def _may_act(conversation: Conversation) -> bool:
+    """Whether the agent lets the model call tools: a request for a summary or a title has none."""
+    return bool(conversation.body.get("tools"))
+
+
 def _as_blocks(conversation: Conversation) -> Say:
-    """The reference as SEARCH/REPLACE blocks."""
+    """The reference as SEARCH/REPLACE blocks; a summary where one is wanted."""
+    if "summarize this partial conversation" in first_text(conversation.body):
+        return Say(content=SUMMARY)
     workspace = PROJECT / "task_fixtures" / "sqlite_transfers" / "workspace"
     blocks = [
         f"{path}\n```python\n<<<<<<< SEARCH\n{(workspace / path).read_text()}=======\n{text}>>>>>>> REPLACE\n```"
@@ -91,13 +114,14 @@ def _as_blocks(conversation: Conversation) -> Say:
     return Say(content="I change this:\n\n" + "\n\n".join(blocks))
 
 
+def first_text(body: Mapping[str, Any]) -> str:
+    """Text of the first message of a request: each agent has one of its own for each thing that it asks for."""
+    return message_text(body["messages"][0])
+
+
 def asked(conversation: Conversation) -> str:
     """All that was said to the model: agents put the task in different places."""
-    texts: list[str] = []
-    for message in conversation.body["messages"]:
-        content = message.get("content") or ""
-        texts += [content] if isinstance(content, str) else [part.get("text", "") for part in content]
-    return "\n".join(texts)
+    return "\n".join(map(message_text, conversation.body["messages"]))
 
 
 def _here_document(path: str, text: str) -> str:

@@ -34,13 +34,16 @@ def _failed(exchanges: Sequence[Exchange], run: AgentRun) -> bool:
 
 
 def _finished(exchanges: Sequence[Exchange], run: AgentRun) -> bool:
-    """As the agent says; else by the sign of all chat agents: a last reply that is text and asks for no tool."""
-    if run.finished is not None:
-        return run.finished
+    """As the agent says; else by the sign of all chat agents: a last reply that is text and asks for no tool.
+
+    Whatever it says, not if its last request was refused or failed: an agent may take a summary of its own for the end.
+    """
     serving = [exchange for exchange in exchanges if not exchange.auxiliary]
-    if not serving:
+    last = serving[-1] if serving else None
+    if last is not None and last.cut not in (None, Cut.CLIENT):
         return False
-    last = serving[-1]
+    if run.finished is not None or last is None:
+        return bool(run.finished)
     return last.cut is None and last.finish_reason == "stop" and bool(last.content.strip()) and not last.tool_calls
 
 

@@ -51,7 +51,7 @@ class Allowance:
 
     def _refusal(self, auxiliary: bool) -> Over | None:
         used_up = Over(Cut.REFUSED, f"the attempt's {self._policy.max_turns} requests are used up")
-        if self.over is None and self._sent[False] >= self._policy.max_turns:
+        if self.over is None and not auxiliary and self._sent[False] >= self._policy.max_turns:
             self.over = used_up
         if self.over is None and self._bytes > MAX_REQUEST_BYTES:
             self.over = Over(Cut.REFUSED, f"the attempt's requests have more than {MAX_REQUEST_BYTES} bytes")

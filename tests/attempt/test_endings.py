@@ -254,6 +254,14 @@ def test_a_title_is_no_sign_that_the_task_is_done(classify: Classify) -> None:
     assert classify(call, an_exchange(number=2), run=a_run(finished=None)) == [Ending.FINISHED]
 
 
+@pytest.mark.parametrize("cut", [Cut.UPSTREAM, Cut.REFUSED, Cut.BROKEN])
+def test_an_agent_cannot_finish_with_a_request_that_came_to_nothing(classify: Classify, cut: Cut) -> None:
+    """It took the end of a summary of its own for its end."""
+    refused = an_exchange(cut=cut, status=404, content="", finish_reason=None)
+    assert Ending.FINISHED not in classify(refused, an_exchange(number=2, auxiliary=True), run=a_run(finished=True))
+    assert Ending.FINISHED in classify(refused, an_exchange(number=2), run=a_run(finished=True))
+
+
 def test_a_client_cut_counts_only_when_the_agent_lived_on(classify: Classify) -> None:
     hung_up = an_exchange(cut=Cut.CLIENT)
     assert classify(hung_up) == [Ending.AGENT_HUNG_UP, Ending.STOPPED]

@@ -223,9 +223,9 @@ def test_auxiliary_requests_are_marked_and_use_up_no_turn(tmp_path: Path) -> Non
         RecordingProxy(server.url, socket_path, policy(max_turns=1), tmp_path / "log", is_auxiliary=is_title) as proxy,
     ):
         it = Rig(server, proxy, tmp_path)
-        statuses = [it.post(messages=messages)[0] for messages in (title, title, MESSAGES, MESSAGES, title)]
-        assert statuses == [200, 404, 200, 404, 404]
-        marks = [True, True, False, False, True]
+        statuses = [it.post(messages=messages)[0] for messages in (MESSAGES, title, title, MESSAGES, title)]
+        assert statuses == [200, 200, 404, 404, 404], "the last turn of the task refuses nothing beside it"
+        marks = [False, True, True, False, True]
         assert [exchange.auxiliary for exchange in it.wait_for(5)] == marks
     assert [exchange.auxiliary for exchange in read_log(tmp_path / "log")] == marks
 

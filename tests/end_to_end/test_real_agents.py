@@ -6,20 +6,24 @@ leaves all but OpenCode out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.attempt.agents.installing import build_agent_image
 from pytest_agentgrade.attempt.agents.packages import find_package
+from pytest_agentgrade.attempt.agents.registry import make_agent
 from pytest_agentgrade.records.model import AttemptRecord
 from pytest_agentgrade.sandbox.engine import connect
-from tests.agent_tongues import TONGUES
+from tests.agent_tongues import TONGUES, first_text
 from tests.graded import QUIET_PLUGINS, Graded, run_pytest, scripted_mode, write_settings
-from tests.scripted_server import ScriptedServer
+from tests.host_processes import ContainerWatch
+from tests.scripted_server import Script, ScriptedServer
 
 TASK = "sqlite_transfers"
 TURNS = 8
@@ -28,17 +32,27 @@ AGENTS = [
     for name in sorted(TONGUES)
 ]
 """OpenCode always; the others, whose images are large and slow to make, with a mark to leave them out."""
-AT_ONCE = ("solve", "budget", "overflow", "repeat")
+AT_ONCE = ("solve", "budget", "overflow", "compact", "repeat")
 """They end by themselves."""
-BY_CLOCK = ("slow", "hang", "error_500")
+BY_CLOCK = ("slow", "hang", "error_500", "cut")
 """The clock ends them, at the latest."""
-CLOCK = {AT_ONCE: 240.0, BY_CLOCK: 60.0}
+CLOCK = {AT_ONCE: 240.0, BY_CLOCK: 40.0}
 ENDINGS = {
-    "budget": "response_budget_in_reasoning", "overflow": "prompt_overflow", "repeat": "turn_limit",
-    "slow": "task_clock", "hang": "task_clock", "error_500": "server_error",
+    "budget": "response_budget_in_reasoning", "overflow": "prompt_overflow", "compact": "prompt_overflow",
+    "repeat": "turn_limit", "slow": "task_clock", "hang": "task_clock", "error_500": "server_error",
+    "cut": "stream_broken",
 }  # fmt: skip
 """Script -> what the attempt is to be recorded as."""
-WITHOUT_TOOLS = {"solve", "budget", "overflow", "hang", "error_500"}
+WITHOUT_TOOLS = {"solve", "budget", "overflow", "hang", "error_500", "cut"}
+AUXILIARY = {"aider": {"solve"}, "qwen-code": {"compact"}}
+"""Agent -> scripts on which it asks for something beside the task; nobody else does, on no script."""
+PROGRAMS = {
+    "opencode": "/bin/opencode run", "qwen-code": "qwen-code/cli.js", "mini-swe-agent": "mini_start.py",
+    "aider": "aider_start.py",
+}  # fmt: skip
+"""Agent -> what its process is called."""
+CONTEXT = {"aider": 16_384}
+"""What it is told of the model, where that is not the default: with so little, aider sums its chat up at the end."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +61,8 @@ class Trial:
 
     agent: str
     graded: dict[str, Graded]
-    asked: dict[str, list[dict[str, object]]]
+    asked: dict[str, list[dict[str, Any]]]
+    watch: ContainerWatch
 
     def record(self, script: str) -> AttemptRecord:
         return self.graded[script].records[f"{TASK}[{script}-4242]"]
@@ -59,27 +74,41 @@ class Trial:
 
 
 @pytest.fixture(scope="module", params=AGENTS)
-def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
+def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trial:
     agent = request.param
+    make_image(agent)
+    context = f"context = {CONTEXT[agent]}\n" if agent in CONTEXT else ""
+    found, asked = {}, {}
+    with ContainerWatch() as watch:
+        for group, seconds in CLOCK.items():
+            scripts = {name: script for name, script in TONGUES[agent].scripts().items() if name in group}
+            folder = tmp_path_factory.mktemp(agent)
+            run, requests = graded(folder, agent, scripts, f"{context}task_seconds = {seconds}\n")
+            found |= dict.fromkeys(scripts, run)
+            asked |= requests
+    return Trial(agent, found, asked, watch)
+
+
+def make_image(agent: str) -> None:
     client = connect()
     build_agent_image(client, find_package(agent))
     client.close()
-    graded, asked, scripts = {}, {}, TONGUES[agent].scripts()
-    for group, seconds in CLOCK.items():
-        names = [name for name in group if name in scripts]
-        with ExitStack() as stack:
-            servers = {name: stack.enter_context(ScriptedServer(scripts[name])) for name in names}
-            settings = f"task_seconds = {seconds}\nresponse_tokens = 2000\nturns = {TURNS}\nseeds = [4242]\n"
-            folder = tmp_path_factory.mktemp(agent)
-            modes = "".join(scripted_mode(server.url, name) for name, server in servers.items())
-            write_settings(folder, f'agent = "{agent}"\n{settings}{modes}')
-            run = run_pytest(
-                folder, f"--agent-mode={','.join(names)}", f"--agent-task={TASK}", "--agent-exit=measure",
-                *QUIET_PLUGINS, "--tb=no", seconds=1_500,
-            )  # fmt: skip
-            graded |= dict.fromkeys(names, run)
-            asked |= {name: server.requests for name, server in servers.items()}
-    yield Trial(agent, graded, asked)
+
+
+def graded(
+    folder: Path, agent: str, scripts: Mapping[str, Script], settings: str
+) -> tuple[Graded, dict[str, list[dict[str, Any]]]]:
+    """A run with a mode for each script, and what the model was asked in each."""
+    with ExitStack() as stack:
+        servers = {name: stack.enter_context(ScriptedServer(script)) for name, script in scripts.items()}
+        modes = "".join(scripted_mode(server.url, name) for name, server in servers.items())
+        limits = f"response_tokens = 2000\nturns = {TURNS}\nseeds = [4242]\n"
+        write_settings(folder, f'agent = "{agent}"\n{limits}{settings}{modes}')
+        run = run_pytest(
+            folder, f"--agent-mode={','.join(scripts)}", f"--agent-task={TASK}", "--agent-exit=measure",
+            *QUIET_PLUGINS, "--tb=no", seconds=1_500,
+        )  # fmt: skip
+        return run, {name: server.requests for name, server in servers.items()}
 
 
 def test_it_solves_the_task(trial: Trial) -> None:
@@ -105,6 +134,9 @@ def test_its_version_image_and_own_files_are_recorded(trial: Trial) -> None:
     client = connect()
     assert record.agent.image_id == client.images.get(package.tag).id
     client.close()
+    assert f"{package.package}=={package.version}" in record.agent.agent_packages
+    if package.lock is not None:
+        assert set(record.agent.agent_packages) == set(package.lock.read_text().splitlines()[1:])
     folder = trial.graded["solve"].run.folder / "attempts" / TASK / "solve-4242"
     assert (folder / "agent-files.tar.gz").stat().st_size > 100
 
@@ -139,20 +171,78 @@ def test_no_attempt_lasts_longer_than_its_clock(trial: Trial) -> None:
         assert agent.clock_seconds < CLOCK[AT_ONCE if script in AT_ONCE else BY_CLOCK] + 5.0
 
 
-def test_no_container_or_volume_is_left(trial: Trial) -> None:
+def test_requests_beside_the_task_are_told_apart(trial: Trial) -> None:
+    """Every kind of request that an agent makes has a first message of its own: but one kind counts as the task's."""
+    agent = make_agent(trial.agent, Settings.model_validate({}))
+    assert agent is not None
+    for script, requests in trial.asked.items():
+        beside = [request for request in requests if agent.is_auxiliary(request)]
+        assert len({first_text(request) for request in requests if request not in beside}) == 1, script
+        record = trial.record(script)
+        assert record.agent is not None and record.agent.auxiliary_requests == len(beside)
+        assert record.agent.requests == len(requests) - len(beside)
+        assert bool(beside) == (script in AUXILIARY.get(trial.agent, ())), script
+
+
+def test_nothing_is_left_on_the_engine_or_the_host(trial: Trial) -> None:
     client = connect()
     for run in {run.run.folder: run for run in trial.graded.values()}.values():
-        label = {"label": f"agentgrade.run={run.run.run().run_id}"}
+        run_id = run.run.run().run_id
+        label = {"label": f"agentgrade.run={run_id}"}
         assert client.containers.list(all=True, filters=label) == []
         assert client.volumes.list(filters=label) == []
+        seen = trial.watch.processes(run_id)
+        assert any(PROGRAMS[trial.agent] in process.command for process in seen), seen
+        assert [process for process in seen if process.alive] == []
+        assert trial.watch.control_groups(run_id) == []
     client.close()
+
+
+CHATTY = """
+import json
+from dataclasses import dataclass
+from pytest_agentgrade.attempt.agents.opencode import OpenCode
+from pytest_agentgrade.attempt.agents.packages import find_package
+
+
+@dataclass(frozen=True)
+class Chatty(OpenCode):
+    def command(self):
+        return tuple(word.replace(" --title task", "") for word in super().command())
+
+    def files(self):
+        ((name, data),) = super().files().items()
+        config = json.loads(data)
+        del config["agent"]
+        config["compaction"]["auto"] = True
+        return {name: json.dumps(config).encode()}
+
+
+def pytest_agentgrade_make_agent(name, settings):
+    return Chatty(find_package("opencode"), settings.context, max(settings.response_tokens))
+"""
+"""OpenCode as its makers ship it: it asks for a title, and compacts its conversation when that is too long."""
+
+
+def test_opencodes_titles_and_endless_compaction(tmp_path: Path) -> None:
+    make_image("opencode")
+    tongue = TONGUES["opencode"]
+    (tmp_path / "conftest.py").write_text(CHATTY)
+    scripts = {"titled": tongue.then(tongue.done), "compact": tongue.compact()}
+    run, asked = graded(tmp_path, "opencode", scripts, "task_seconds = 120\n")
+    titled, compact = (run.records[f"{TASK}[{name}-4242]"] for name in scripts)
+    assert titled.agent is not None and compact.agent is not None and compact.submission is not None, run.output
+    assert (titled.agent.requests, titled.agent.auxiliary_requests) == (2, 1)
+    assert len({first_text(body) for body in asked["titled"]}) == 2
+    kinds = {ending.ending for ending in compact.submission.endings}
+    assert {"prompt_overflow", "turn_limit"} <= kinds and "finished" not in kinds
+    assert compact.agent.requests <= TURNS and 2 <= compact.agent.auxiliary_requests <= TURNS
+    assert compact.agent.ended == "exited" and compact.agent.clock_seconds < 120
 
 
 def test_opencode_talks_to_the_embedded_demo_model(tmp_path: Path) -> None:
     """The model was not made for its prompts: it starts, is answered, and ends; whatever it scores is honest."""
-    client = connect()
-    build_agent_image(client, find_package("opencode"))
-    client.close()
+    make_image("opencode")
     run = run_pytest(
         tmp_path, "--agent-mode=baseline", "--agent-name=opencode", f"--agent-task={TASK}", "--agent-seed=4242",
         "--agent-task-seconds=240", "--agent-exit=measure", *QUIET_PLUGINS, "--tb=no", seconds=600,
