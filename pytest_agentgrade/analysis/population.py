@@ -46,4 +46,4 @@ def task_mean_limits(means: Floats, level: float = LEVEL) -> Floats:
     centre = means.mean(axis=1)
     squares = ((means - centre[:, np.newaxis]) ** 2).sum(axis=1) + 2 * UNSEEN**2
     half = float(special.stdtrit(count - 1, (1 + level) / 2)) * np.sqrt(squares / (count - 1) / count)
-    return np.clip(np.stack([centre - half, centre + half], axis=1), -1.0, 1.0)
+    return np.asarray(np.clip(np.stack([centre - half, centre + half], axis=1), -1.0, 1.0), dtype=np.float64)

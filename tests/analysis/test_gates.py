@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from pytest_agentgrade.analysis.gates import GateError, parse_gate
 
 FIGURES = {
     "baseline": {"success_rate": 0.5, "patches_per_hour": 2.0, "difference": 0.0},
-    "mtp": {"success_rate": 0.4, "patches_per_hour": 3.0, "difference": -0.1},
+    "mtp": {"success_rate": 0.4, "patches_per_hour": 3.0, "difference": -0.1, "speed.short": 80.0, "p": 0.5},
+    "endless": {"rates.ratio_interval.high": math.inf},
     "q4.1": {"success_rate": 0.0, "patches_per_hour": None, "difference": None},
     "3bit": {"success_rate": 1.0, "patches_per_hour": 0.5, "difference": 0.5},
 }
@@ -27,6 +30,8 @@ FIGURES = {
         ("-mtp.difference >= +.1", True),
         ("q4.1.success_rate == 0", True),
         ("3bit.success_rate / 2 != 0.5", False),
+        ("mtp.speed.short / 2 == 40", True),
+        ("endless.rates.ratio_interval.high < 1", False),
         ("(mtp.success_rate + baseline.success_rate) / 2 < 0.46", True),
         ("not (mtp.success_rate < 1)", False),
     ],
@@ -41,6 +46,7 @@ def test_a_gate_answers(text: str, tripped: bool) -> None:
     [
         ("q4.1.patches_per_hour < 1", "q4.1.patches_per_hour is not known"),
         ("mtp.success_rate / q4.1.success_rate > 0", "division by zero"),
+        ("endless.rates.ratio_interval.high * 0 > 1", "inf and 0 come to no number"),
         ("q4.1.difference > 0 and mtp.success_rate < 0", "q4.1.difference is not known"),
     ],
 )
@@ -69,6 +75,12 @@ def test_the_line_shows_what_was_compared() -> None:
     ("text", "message"),
     [
         ("mpt.success_rate < 1", "there is no mode 'mpt' - did you mean 'mtp'?"),
+        ("q4.2.success_rate < 1", "there is no mode 'q4.2' - did you mean 'q4.1'?"),
+        ("mpt.sucess.rate < 1", "there is no mode 'mpt' - did you mean 'mtp'?"),
+        ("mtp.speed.shrot < 1", "there is no metric 'speed.shrot' - did you mean 'speed.short'?"),
+        ("mtp.zzz < 1", "there is no metric 'zzz' - docs/comparing.md lists the metrics"),
+        ("baseline.p < 1", "'baseline' has no 'p' - it belongs to a mode compared with it: mtp"),
+        ("mtp. < 1", "'mtp.' is no MODE.METRIC"),
         ("mtp.sucess_rate < 1", "there is no metric 'sucess_rate' - did you mean 'success_rate'?"),
         ("success_rate < 1", "'success_rate' is no MODE.METRIC - write for example mtp.success_rate"),
         ("mtp.success_rate", "it is a number, not a question"),
