@@ -6,13 +6,19 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pytest_agentgrade.analysis.contrasts import BudgetChange, Contrast
+from pytest_agentgrade.analysis.contrasts import (
+    BudgetChange,
+    Contrast,
+    placebo_contrasts,
+    repeats_of,
+    twin_tests,
+)
 from pytest_agentgrade.analysis.experiment import Experiment, TriedPair
+from pytest_agentgrade.analysis.gate_figures import COMPUTED
 from pytest_agentgrade.analysis.gates import GateResult
 from pytest_agentgrade.analysis.summary import ModeSummary, summarise
-from pytest_agentgrade.reporting.verdict_text import verdict_lines
-
-_COMPUTED = ("success_rate", "tokens_per_second", "patches_per_hour", "acceptance_rate")
+from pytest_agentgrade.reporting.compare_lines import spoken
+from pytest_agentgrade.reporting.noise_text import placebo_lines
 
 
 def report_json(
@@ -23,24 +29,33 @@ def report_json(
 ) -> dict[str, Any]:
     """All figures of a report."""
     return {
-        "modes": [_mode(summary) for summary in summarise(experiment.records)],
+        "modes": [_mode(summary, experiment) for summary in summarise(experiment.records)],
         "attempts": [
             {**one.record.key.model_dump(), "run": one.run.run_id, "passed": one.record.passed,
              "complete": one.record.complete}
             for one in experiment.chosen
         ],
-        "comparisons": [_contrast(contrast) for contrast in found],
+        "comparisons": [_contrast(contrast, spoken(contrast)) for contrast in found],
+        "placebos": [_contrast(contrast, placebo_lines(contrast)) for contrast in placebo_contrasts(experiment)],
+        "made_twice": [asdict(test) for test in twin_tests(experiment)],
         "budgets": [{**asdict(change), "change": change.change, "shown": change.shown} for change in budgets],
         "gates": [{**asdict(result), "values": dict(result.values)} for result in gates],
     }  # fmt: skip
 
 
-def _mode(summary: ModeSummary) -> dict[str, Any]:
+def _mode(summary: ModeSummary, experiment: Experiment) -> dict[str, Any]:
     fields = {**asdict(summary), "endings": [sorted(carried) for carried in summary.endings]}
-    return {**fields, **{name: getattr(summary, name) for name in _COMPUTED}}
+    repeats = repeats_of(experiment, [summary.mode], summary.response_tokens)
+    return {
+        **fields,
+        **{name: getattr(summary, name) for name in COMPUTED},
+        "placebo_of": experiment.placebos.get(summary.mode),
+        "same_as": experiment.doubles.get(summary.mode),
+        "repeats": None if repeats is None else asdict(repeats),
+    }
 
 
-def _contrast(contrast: Contrast) -> dict[str, Any]:
+def _contrast(contrast: Contrast, verdict: Sequence[str]) -> dict[str, Any]:
     pairs, comparison = contrast.pairs, contrast.comparison
     return {
         "first": pairs.first_mode,
@@ -49,7 +64,8 @@ def _contrast(contrast: Contrast) -> dict[str, Any]:
         "alone": pairs.alone,
         "pairs": [_pair(pair) for pair in pairs.tried],
         "figures": None if comparison is None else comparison.to_dict(),
-        "verdict": [] if comparison is None else verdict_lines(comparison, contrast.work),
+        "noise": [{**asdict(floor), "exceeded": floor.exceeded} for floor in contrast.noise],
+        "verdict": list(verdict) if comparison is not None else [],
     }
 
 

@@ -63,10 +63,11 @@ class Report:
     @cached_property
     def gate_results(self) -> tuple[GateResult, ...]:
         """Every gate at every budget."""
-        budgets = self.experiment.budgets
+        budgets = self.experiment.budgets if self.gates else ()
+        figures = {budget: gate_figures(self.experiment, self.contrasts, budget) for budget in budgets}
         found = []
         for gate, budget in product(self.gates, budgets):
-            result = gate.evaluate(gate_figures(self.experiment, self.contrasts, budget))
+            result = gate.evaluate(figures[budget])
             where = f" (at {budget} tokens)" if len(budgets) > 1 else ""
             found.append(replace(result, text=f"{result.text}{where}", meaning=f"{result.meaning}{where}"))
         return tuple(found)
