@@ -13,7 +13,7 @@ import pytest
 from pytest_agentgrade import options
 from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.attempt.agents.base import Agent
-from pytest_agentgrade.errors import AgentGradeError, SettingsError, TaskAuthorError
+from pytest_agentgrade.errors import AgentGradeError, SettingsError, TaskAuthorError, as_fault
 from pytest_agentgrade.plan import AttemptKey, order_notes, plan_lines
 from pytest_agentgrade.reporting.failures import OtherFailures
 from pytest_agentgrade.run import Run, RunSetup, prepare
@@ -174,8 +174,9 @@ class GradingSession:
         check = getattr(item, "originalname", item.name)
         try:
             fault: object = self.run.record_verdict(item.stash[_KEY], check, error, call.duration) and error
-        except AgentGradeError as not_recorded:
-            report.longrepr = fault = str(not_recorded)
+        except (AgentGradeError, MemoryError) as not_recorded:
+            # Raised from here it would end the whole session; it is the trouble of this check.
+            report.longrepr = fault = f"no verdict was recorded: {as_fault(not_recorded)}"
         if fault:
             report.outcome, report.when = "failed", "setup"
             report.longrepr = report.longrepr or str(fault)

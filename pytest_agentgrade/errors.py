@@ -87,7 +87,10 @@ def as_fault(error: Exception) -> AgentGradeError:
     """``error`` itself if it says whose fault it is, else a fault of the host: a bug says nothing about a model."""
     if isinstance(error, AgentGradeError):
         return error
-    fault = HostError(f"{type(error).__name__}: {error}", "this is a fault of pytest-agentgrade: please report it")
+    if isinstance(error, MemoryError):
+        fault = HostError("MemoryError: no memory was left on this machine", "free some, or use a smaller model")
+    else:
+        fault = HostError(f"{type(error).__name__}: {error}", "this is a fault of pytest-agentgrade: please report it")
     fault.__cause__ = error
     return fault
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pytest_agentgrade.assignment.task import Task
-from pytest_agentgrade.errors import TaskAuthorError
+from pytest_agentgrade.errors import Fault, HostError, TaskAuthorError
 from pytest_agentgrade.grading.candidate import Candidate
 from pytest_agentgrade.grading.draw import Draw
 from pytest_agentgrade.grading.local import LocalTransport
@@ -93,6 +93,7 @@ def _misjudged(check: Check, task: Task, n: int, seed: int) -> Sequence[str]:
     verdicts = [try_solution(check, task, name, n, seed) for name in names]
     for name, verdict in zip(names, verdicts, strict=True):
         if verdict.outcome is Outcome.ERROR:
-            raise TaskAuthorError(f"{task.name}: {check.name} breaks on {name}: {verdict.reason}")
+            kind = HostError if verdict.fault is Fault.HOST else TaskAuthorError
+            raise kind(f"{task.name}: {check.name} breaks on {name}: {verdict.reason}")
     wanted = (Outcome.PASSED, *(Outcome.FAILED for _ in check.kills))
     return [name for name, verdict, want in zip(names, verdicts, wanted, strict=True) if verdict.outcome is not want]

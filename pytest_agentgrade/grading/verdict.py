@@ -51,12 +51,16 @@ def classify(error: BaseException | None, _candidate: object = None) -> Classifi
     """Sort what a check raised. Only AssertionError and CandidateFailed are failures.
 
     Everything else - a skip, an expected failure, any other exception - is a task author's error, except this
-    package's own faults, which say whose they are. KeyboardInterrupt and MemoryError of the host are raised again.
+    package's own faults, which say whose they are, and MemoryError, which is the host's: a candidate's memory is
+    not ours. KeyboardInterrupt is raised again.
     """
     if error is None:
         return Classified(Outcome.PASSED, "", None)
-    if isinstance(error, KeyboardInterrupt | MemoryError):
+    if isinstance(error, KeyboardInterrupt):
         raise error
+    if isinstance(error, MemoryError):
+        what = "no memory was left on this machine for the check itself"
+        return Classified(Outcome.ERROR, f"MemoryError: {what} ({_failing_line(error)})", Fault.HOST)
     text = escape(str(error), REASON_CHARACTERS, keep_newlines=True)
     if isinstance(error, CandidateFailed):
         return Classified(Outcome.FAILED, text, None)

@@ -26,6 +26,7 @@ def raised(error: BaseException) -> BaseException:
         (TaskAuthorError("its truth"), Outcome.ERROR, Fault.TASK_AUTHOR),
         (KeyError("x"), Outcome.ERROR, Fault.TASK_AUTHOR),
         (TimeoutError(), Outcome.ERROR, Fault.TASK_AUTHOR),
+        (MemoryError(), Outcome.ERROR, Fault.HOST),
         (SystemExit(0), Outcome.ERROR, Fault.TASK_AUTHOR),
         (pytest.skip.Exception("no"), Outcome.ERROR, Fault.TASK_AUTHOR),
         (pytest.xfail.Exception("no"), Outcome.ERROR, Fault.TASK_AUTHOR),
