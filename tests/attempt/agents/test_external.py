@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from pytest_agentgrade.assignment.settings import Settings
-from pytest_agentgrade.attempt.agents import packages
 from pytest_agentgrade.attempt.agents.base import MODEL_URL, Agent, AgentBase, AgentEvent, AgentNeeds
 from pytest_agentgrade.attempt.agents.packages import PACKAGES, find_package
 from pytest_agentgrade.attempt.agents.registry import BUILT_IN, make_agent, unknown_agent
@@ -50,14 +49,6 @@ def test_files_are_plain_names_and_env_is_text(name: str) -> None:
     assert all(isinstance(value, str) for value in agent.env().values()) and agent.command()
 
 
-def test_the_images_name_depends_on_all_that_goes_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    package = PACKAGES["opencode"]
-    others = [replace(package, version="1.0.0"), replace(package, pins=()), replace(package, needs_node=True)]
-    names = {package.tag, *(other.tag for other in others)}
-    monkeypatch.setattr(packages, "RECIPE", packages.RECIPE + 1)
-    assert len(names | {package.tag}) == 5
-
-
 def test_unknown_names_come_with_a_suggestion() -> None:
     with pytest.raises(SettingsError) as caught:
         find_package("open-code")
@@ -86,6 +77,10 @@ SUMMARY = "*Briefly* summarize this partial conversation about programming.\n"
         ("opencode", "You are opencode, an interactive CLI tool", False),
         ("aider", SUMMARY, True),
         ("aider", "Act as an expert software developer.", False),
+        ("opencode", "You are a context summarization agent. You are given", True),
+        ("qwen-code", "\nYou are the component that summarizes internal chat history into", True),
+        ("qwen-code", "You are Qwen Code, an interactive CLI agent", False),
+        ("mini-swe-agent", SUMMARY, False),
         ("toolloop", TITLE, False),
     ],
 )
@@ -94,6 +89,8 @@ def test_requests_beside_the_task_are_recognised(name: str, first: object, auxil
     assert made(name).is_auxiliary(request) is auxiliary
     assert made(name).is_auxiliary({"messages": []}) is False
     assert made(name).is_auxiliary({"messages": ["odd", {"content": TITLE}]}) is False
+    later = {"messages": [{"role": "system", "content": "x"}, {"role": "user", "content": first}]}
+    assert made(name).is_auxiliary(later) is False, "what the model has read or written says nothing"
 
 
 def step(reason: str) -> dict[str, Any]:
