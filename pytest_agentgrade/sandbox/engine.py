@@ -31,6 +31,9 @@ def connect() -> docker.DockerClient:
         client = docker.from_env(timeout=_CALL_SECONDS, max_pool_size=_POOL, environment=environment)
     except (DockerException, OSError) as error:
         raise EngineUnavailable(f"no Docker engine answers: {_first_line(error)}", remedy(error)) from error
+    # Every call would look through the environment for proxies. Calls are made in threads while pytest's own thread
+    # sets and removes PYTEST_CURRENT_TEST: now and then one fails with a KeyError of that name.
+    client.api.trust_env = False
     version = str(client.api.api_version)
     if version_lt(version, MINIMUM_API):
         client.close()

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
 import threading
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -14,6 +16,26 @@ from pytest_agentgrade.sandbox.engine import connect, remedy
 def test_engine_answers() -> None:
     client = connect()
     assert client.ping()
+    client.close()
+
+
+def test_no_call_looks_at_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls are made in threads; a variable that pytest removes between its name and its value would be a KeyError."""
+
+    class Untouchable(dict[str, str]):
+        def __getitem__(self, name: str) -> str:
+            raise AssertionError(f"{name} was read")
+
+        def items(self) -> NoReturn:
+            raise AssertionError("all variables were read")
+
+        __iter__ = items
+
+    client = connect()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "environ", Untouchable(os.environ))
+        assert client.ping()
+        assert client.containers.list(limit=1) is not None
     client.close()
 
 
