@@ -27,7 +27,7 @@ def infer_to_tasks(pairs: Sequence[Pair], level: float = LEVEL) -> PopulationFig
     means = [mean(task) for task in gaps.values()]
     if len(means) < FEWEST_TASKS:
         these = "this one task" if len(means) == 1 else f"these {len(means)} tasks"
-        like = "it" if len(means) == 1 else "them"
+        like = "it," if len(means) == 1 else "them"
         reason = f"This is said of {these} only; for tasks like {like} it takes {FEWEST_TASKS} or more"
         return PopulationFigures(len(means), None, reason)
     low, high = task_mean_limits(np.array([means]), level)[0]

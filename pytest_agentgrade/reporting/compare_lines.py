@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pytest_agentgrade.analysis.contrasts import BudgetChange, Contrast
 from pytest_agentgrade.analysis.experiment import TriedPair
 from pytest_agentgrade.analysis.pairs import ProofStatus
-from pytest_agentgrade.reporting.noise_text import floor_details, floor_line, placebo_lines, placebo_title
+from pytest_agentgrade.reporting.noise_text import noise_lines, placebo_lines, placebo_title
 from pytest_agentgrade.reporting.verdict_text import verdict_lines
 from pytest_agentgrade.wording import counted
 
@@ -20,7 +20,7 @@ def contrast_lines(found: Sequence[Contrast], *, markdown: bool = False) -> list
     several = len({contrast.pairs.response_tokens for contrast in found}) > 1
     lines: list[str] = []
     for contrast in found:
-        lines += [_title(contrast, several, markdown), *spoken(contrast), *floor_details(contrast)]
+        lines += [_title(contrast, several, markdown), *spoken(contrast)]
         lines += [*pair_lines(contrast), *delivered_lines(contrast), ""]
     return lines[:-1]
 
@@ -65,8 +65,7 @@ def spoken(contrast: Contrast) -> list[str]:
     if contrast.comparison is None:
         return ["No pair of counted attempts that may be compared: no verdict."]
     finding, *more = verdict_lines(contrast.comparison, contrast.work)
-    floor = floor_line(contrast)
-    return [finding, *([floor] if floor else []), *more]
+    return [finding, *noise_lines(contrast), *more]
 
 
 def placebo_section(found: Iterable[Contrast], *, markdown: bool = False) -> list[str]:

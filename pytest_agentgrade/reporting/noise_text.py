@@ -14,37 +14,34 @@ _WARNING = (
 )
 
 
-def floor_line(contrast: Contrast) -> str:
-    """Whether the observed difference is larger than what noise alone shows; empty where that is not known."""
-    if contrast.floor is None or contrast.comparison is None:
-        return ""
-    found = contrast.floor
-    pairs = number_of(found.pairs, "pair")
-    if found.floor >= 1:
-        return f"Noise floor: {pairs.lower()} may show any difference by chance alone."
-    limit = f"{pairs.lower()} of nothing but chance stay within {_size(found.floor)} points 95 times in 100"
-    return f"Noise floor: {limit}; the observed {points(found.observed)} {_judged(found, contrast.comparison)}."
-
-
-def floor_details(contrast: Contrast) -> list[str]:
-    """Each measure of noise with what it was taken from; or how to get one."""
-    if contrast.comparison is None:
+def noise_lines(contrast: Contrast) -> list[str]:
+    """Whether the observed difference is larger than what noise alone shows, and what that is taken from."""
+    floor, comparison = contrast.floor, contrast.comparison
+    if comparison is None:
         return []
-    if not contrast.noise:
+    if floor is None:
         return [
             "Noise floor: not known. It takes attempts at one task with several seeds or --agent-repeat, or a placebo."
         ]
-    return [f"  {_taken_from(one.source)}: {_size(one.floor)} points" for one in contrast.noise]
+    pairs = number_of(floor.pairs, "pair").lower()
+    if floor.floor >= 1:
+        return [f"Noise floor: {pairs} may show any difference by chance alone."]
+    taken = [f"{_source(one.source)}: {_size(one.floor)} points" for one in contrast.noise]
+    return [
+        f"Noise floor: {pairs} of nothing but chance stay within {_size(floor.floor)} points 95 times in 100; the "
+        f"observed {points(floor.observed)} {_judged(floor, comparison)}.",
+        f"Noise is taken from {' and from '.join(taken)}.",
+    ]
 
 
-def lone_line(source: Disagreement | None, floor: NoiseFloor | None) -> list[str]:
+def lone_line(floor: NoiseFloor | None) -> list[str]:
     """For a mode that is compared with nothing: what its seeds and repeats tell of noise."""
-    if source is None or floor is None:
+    if floor is None:
         return []
     pairs = number_of(floor.pairs, "pair").lower()
     return [
-        f"Noise floor: {_taken_from(source)}. Against another mode {pairs} would stay within {_size(floor.floor)} "
-        "points by chance alone, 95 times in 100."
+        f"Noise floor: against another mode {pairs} would stay within {_size(floor.floor)} points 95 times in 100 by "
+        f"chance alone, judged by {_source(floor.source)}."
     ]
 
 
@@ -101,14 +98,13 @@ def _judged(found: NoiseFloor, comparison: Comparison) -> str:
     return f"points are not larger than that{despite}"
 
 
-def _taken_from(source: Disagreement) -> str:
+def _source(source: Disagreement) -> str:
     share = f"{100 * source.differ:.0f} %"
     if source.kind == "placebo":
         mode, placebo = source.modes
-        return f"{placebo}, a placebo of {mode}, differs from it in {share} of {source.compared} pairs"
-    return f"attempts of {' or '.join(source.modes)} at one task, only their seeds apart, differ in {share} of " + (
-        f"{source.compared} cases"
-    )
+        return f"the placebo {placebo}, which differs from {mode} in {share} of {number_of(source.compared).lower()}"
+    cases = number_of(source.compared, "case").lower()
+    return f"seeds and repeats, where two attempts of one mode at one task come out differently in {share} of {cases}"
 
 
 def _size(share: float) -> str:

@@ -124,7 +124,7 @@ def _of_lone_mode(experiment: Experiment) -> list[str]:
     for budget in experiment.budgets:
         source = repeats_of(experiment, [mode], budget)
         pairs = len(experiment.counted(mode, budget))
-        lines += lone_line(source, None if source is None else noise_floor(source, pairs, 0.0))
+        lines += lone_line(None if source is None else noise_floor(source, pairs, 0.0))
     return lines
 
 

@@ -53,7 +53,7 @@ def _reach(c: Comparison) -> str:
     else:
         cannot = f"{number_of(c.pairs)} cannot reliably show a difference under {100 * power.detectable:.0f} points"
     would = []
-    if power.pairs_for_observed is not None and power.pairs_for_observed > c.pairs:
+    if c.winner is None and power.pairs_for_observed is not None and power.pairs_for_observed > c.pairs:
         would.append(f"about {power.pairs_for_observed:,} pairs would show the observed one if it is the true one")
     if power.pairs_for_named is None:
         would.append(f"one of {100 * power.named_difference:.0f} points is out of reach")

@@ -1,0 +1,133 @@
+"""What people read of noise: never a contender of a placebo, never a sample of attempts made twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_agentgrade.cli import EXIT_GATE, EXIT_OK, main
+from pytest_agentgrade.records.model import AttemptRecord
+from tests.analysis.proven_records import OFF, a_full_attempt, a_server
+from tests.stored_runs import store_run
+
+Captured = pytest.CaptureFixture[str]
+SEEDS = range(1, 9)
+UB256 = (*OFF, "-ub", "256")
+PLACEBO = {
+    "baseline": {"server_args": list(OFF)},
+    "ub256": {"server_args": list(UB256), "placebo_of": "baseline"},
+    "mtp": {"server_args": []},
+}
+
+
+def attempts(mode: str, works: str, **options: object) -> list[AttemptRecord]:
+    """One attempt for each character, ``+`` works; four seeds of each of two tasks."""
+    return [
+        a_full_attempt(mode, 10 if mark == "+" else 1, seed=1 + place % 4, task="ab"[place // 4], **options)  # type: ignore[arg-type]
+        for place, mark in enumerate(works)
+    ]
+
+
+def said(capsys: Captured, *arguments: str | Path, code: int = EXIT_OK) -> str:
+    assert main(["compare", *map(str, arguments)]) == code
+    return " ".join(capsys.readouterr().out.split())
+
+
+def placebo_run(folder: Path, placebo: str, mtp: str = "++++++++") -> Path:
+    records = [*attempts("baseline", "++++----"), *attempts("ub256", placebo, server=a_server(UB256))]
+    return store_run(folder, [*records, *attempts("mtp", mtp)], modes=PLACEBO)
+
+
+def test_a_difference_within_the_noise_is_said_to_be_so(tmp_path: Path, capsys: Captured) -> None:
+    run = store_run(tmp_path / "r", [*attempts("baseline", "+-+-+-+-"), *attempts("mtp", "++++-+--")])
+    text = said(capsys, run)
+    assert "No evidence that mtp or baseline delivers more working patches: mtp 5 of 8, baseline 4 of 8" in text
+    assert "Noise floor: eight pairs of nothing but chance stay within 50 points 95 times in 100" in text
+    assert "the observed +12 points are not larger than that." in text
+    assert "come out differently in 46 % of 24 cases: 50 points." in text
+
+
+def test_a_difference_beyond_the_noise_is_no_evidence_by_itself(tmp_path: Path, capsys: Captured) -> None:
+    run = store_run(tmp_path / "r", [*attempts("baseline", "+++-----"), *attempts("mtp", "++++++++")])
+    text = said(capsys, run)
+    assert "No evidence that mtp or baseline delivers more" in text
+    assert "the observed +62 points are larger than that, which the test does not yet take for evidence." in text
+
+
+def test_a_winner_beyond_the_noise_and_one_within_it(tmp_path: Path, capsys: Captured) -> None:
+    clear = store_run(tmp_path / "clear", [*attempts("baseline", "--------"), *attempts("mtp", "++++++++")])
+    assert "the observed +100 points are larger than that." in said(capsys, clear)
+    noisy = placebo_run(tmp_path / "noisy", "----++++", mtp="++++++++")
+    assert "No evidence" in said(capsys, noisy)
+
+
+def test_one_seed_measures_no_noise(tmp_path: Path, capsys: Captured) -> None:
+    text = said(capsys, store_run(tmp_path / "r", [a_full_attempt("baseline"), a_full_attempt("mtp")]))
+    assert "Noise floor: not known. It takes attempts at one task with several seeds or --agent-repeat" in text
+
+
+def test_a_placebo_is_reported_as_one(tmp_path: Path, capsys: Captured) -> None:
+    text = said(capsys, placebo_run(tmp_path / "r", "+++-+---"))
+    assert "ub256 against" not in text and "Holm" not in text
+    assert "from the placebo ub256, which differs from baseline in 25 % of eight pairs" in text
+    assert "ub256, a placebo of baseline: ub256 changes numerics only: it measures noise and is no contender." in text
+    assert "No evidence that it differs, as it should be: ub256 4 of 8, baseline 4 of 8" in text
+    assert "in 2 of 8 pairs exactly one works" in text and "warning" not in text
+
+
+def test_a_placebo_that_differs_is_a_warning(tmp_path: Path, capsys: Captured) -> None:
+    records = [*attempts("baseline", "++++++++"), *attempts("ub256", "-" * 8, server=a_server(UB256))]
+    text = said(capsys, store_run(tmp_path / "r", records, modes=PLACEBO))
+    assert "It differs: ub256 0 of 8, baseline 8 of 8 (exact McNemar p = 0.008)" in text
+    assert "A placebo that differs is a warning" in text and "delivers more" not in text
+
+
+def test_gates_know_the_noise_floor_and_the_placebo(tmp_path: Path, capsys: Captured) -> None:
+    run = placebo_run(tmp_path / "r", "+++-+---")
+    gates = ("--fail-if", "mtp.difference < -mtp.noise_floor", "--fail-if", "ub256.p < 0.05")
+    said(capsys, run, *gates)
+    said(capsys, run, "--fail-if", "mtp.difference > mtp.noise_floor / 2", code=EXIT_GATE)
+
+
+def test_the_same_mode_and_seed_twice_is_a_determinism_test(tmp_path: Path, capsys: Captured) -> None:
+    runs = [store_run(tmp_path / name, attempts("baseline", "++++----"), created_at=n) for n, name in enumerate("ab")]
+    text = said(capsys, *runs)
+    assert "Determinism: eight attempts of baseline made twice with the same seed: 8 of 8 left the same" in text
+    assert "That is a test of the server, not a sample: they count once." in text
+    assert "No evidence" not in text and "Pairs:" not in text
+
+
+def test_made_twice_under_other_conditions_is_a_test_of_nothing(tmp_path: Path, capsys: Captured) -> None:
+    runs = [
+        store_run(tmp_path / name, attempts("baseline", "++++----", image_id=name), created_at=n)
+        for n, name in enumerate("ab")
+    ]
+    text = said(capsys, *runs)
+    assert "Eight attempts of baseline made twice, but not under the same conditions (sandbox image)" in text
+    assert "Determinism:" not in text
+
+
+def test_one_mode_under_two_names_is_no_comparison(tmp_path: Path, capsys: Captured) -> None:
+    again = attempts("again", "++++---+", server=a_server(OFF))
+    text = said(capsys, store_run(tmp_path / "r", [*attempts("baseline", "++++----"), *again]))
+    assert "made twice with the same seed, as again which is the same mode: 8 of 8 left the same" in text
+    assert "7 of 8 passed as many checks" in text and "again against baseline" not in text
+
+
+def test_a_mode_alone_is_told_what_another_would_have_to_exceed(tmp_path: Path, capsys: Captured) -> None:
+    text = said(capsys, store_run(tmp_path / "r", attempts("mtp", "+-+-+-+-")))
+    assert "Noise floor: against another mode eight pairs would stay within 50 points 95 times in 100" in text
+
+
+def test_json_says_the_same(tmp_path: Path, capsys: Captured) -> None:
+    run = placebo_run(tmp_path / "r", "+++-+---", mtp="++++-+--")
+    assert main(["compare", str(run), "--format", "json"]) == EXIT_OK
+    report = json.loads(capsys.readouterr().out)
+    assert {mode["mode"]: mode["placebo_of"] for mode in report["modes"]}["ub256"] == "baseline"
+    (comparison,), (placebo,) = report["comparisons"], report["placebos"]
+    assert [floor["source"]["kind"] for floor in comparison["noise"]] == ["repeats", "placebo"]
+    assert comparison["noise"][0]["exceeded"] is False and comparison["verdict"][1].startswith("Noise floor:")
+    assert placebo["second"] == "ub256" and placebo["figures"]["counts"]["second_only"] == 1
+    assert report["made_twice"] == []
