@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest_agentgrade
 from pytest_agentgrade.errors import AgentGradeError, SettingsError
+from pytest_agentgrade.reporting.output import FORMATS, deliver
 from pytest_agentgrade.wording import counted
 
 _RUN_HELP = "folder of a run, or its name below agentgrade-runs/"
@@ -61,9 +62,6 @@ def _add_compare(compare: argparse.ArgumentParser) -> None:
     inputs = f"{_RUN_HELP}, or a JUnit file; several make one report (default: the newest run of each mode)"
     compare.add_argument("runs", type=Path, nargs="*", metavar="RUN|JUNIT", help=inputs)
     compare.add_argument("--mode", default="baseline,mtp", help="modes to look for when no RUN is given")
-    compare.add_argument(
-        "-o", "--output", type=Path, metavar="XML", help="write one JUnit file, suites by mode and task"
-    )
     gate = "exit 3 if so, for example 'mtp.success_rate < baseline.success_rate - 0.05'; may be repeated"
     compare.add_argument("--fail-if", action="append", default=[], metavar="QUESTION", help=gate)
     _add_format(compare)
@@ -71,7 +69,9 @@ def _add_compare(compare: argparse.ArgumentParser) -> None:
 
 
 def _add_format(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
+    parser.add_argument("--format", choices=FORMATS, help="default: what the name of FILE says, else text")
+    output = "write FILE (.html, .md, .json, .csv, .txt); .xml is one JUnit file, suites by mode and task"
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help=output)
 
 
 def _setup(options: argparse.Namespace) -> int:
@@ -108,7 +108,7 @@ def _report(options: argparse.Namespace) -> int:
 
     rootdir = Path.cwd()
     run = newest_run(rootdir) if options.run is None else find_run(options.run, rootdir)
-    print(report_on([run]).render(options.format, page_width()))
+    deliver(report_on([run]), options.format, options.output, page_width())
     return EXIT_OK
 
 
@@ -124,14 +124,10 @@ def _compare(options: argparse.Namespace) -> int:
         given = [find_run(run, rootdir) for run in options.runs]
         paths = given or newest_runs(rootdir, options.mode.split(","))
         report = report_on(paths, gates)
-        print(report.render(options.format, page_width()))
+        deliver(report, options.format, options.output, page_width())
     except GateError as error:
         print(f"agentgrade: {error}", file=sys.stderr)
         return EXIT_USAGE
-    if options.output is not None:
-        from pytest_agentgrade.reporting.junit_merge import write_merged
-
-        write_merged(paths, options.output)
     return EXIT_GATE if report.tripped else EXIT_OK
 
 

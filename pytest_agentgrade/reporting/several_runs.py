@@ -28,6 +28,7 @@ from pytest_agentgrade.records.loaded import LoadedRun
 from pytest_agentgrade.records.model import RunRecord
 from pytest_agentgrade.reporting.compare_json import report_json
 from pytest_agentgrade.reporting.compare_lines import budget_lines, contrast_lines, placebo_section
+from pytest_agentgrade.reporting.csv_tables import CSV_TABLES
 from pytest_agentgrade.reporting.noise_text import lone_line, twin_lines
 from pytest_agentgrade.reporting.page import PAGE_WIDTH, fold
 from pytest_agentgrade.reporting.summary_text import summary_lines
@@ -78,7 +79,13 @@ class Report:
         return any(result.tripped for result in self.gate_results)
 
     def render(self, style: str, width: int = PAGE_WIDTH) -> str:
-        """The report as ``text`` of so many columns, ``markdown`` or ``json``."""
+        """The report in one of the FORMATS of :mod:`.output`; ``text`` in so many columns."""
+        if style == "html":
+            from pytest_agentgrade.reporting.html_page import render_html
+
+            return render_html(self, _joined(self.experiment, self.runs), _of_lone_mode(self.experiment))
+        if style in CSV_TABLES:
+            return CSV_TABLES[style](self.experiment)
         if style == "json":
             found = report_json(self.experiment, self.contrasts, self.budgets, self.gate_results)
             return json.dumps({"runs": [run.run.run_id for run in self.runs], **found}, indent=1, allow_nan=False)
