@@ -17,12 +17,13 @@ from pytest_agentgrade.sandbox.owner import LABEL, Owner, labels
 
 PYTHON_LABEL = "agentgrade.python"
 _SECONDS = 300.0
-_AGENT_SMOKE = """
+AGENT_SMOKE = """
 import sys
 if sys.version_info < (3, 8): sys.exit('its python3 is %d.%d, 3.8 is needed' % sys.version_info[:2])
 import socket, subprocess, threading, compileall, pwd
 print('%d.%d.%d' % sys.version_info[:3])
 """
+"""What an image for an agent is tried out with."""
 _SMOKE = """
 import sys, sqlite3, json, decimal, threading, unittest, ctypes, zlib, asyncio, csv, tempfile
 sqlite3.connect(':memory:').execute('select 1')
@@ -31,7 +32,9 @@ print('%d.%d.%d' % sys.version_info[:3])
 _PREPARE = """
 import compileall, os, py_compile, pwd
 mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-compileall.compile_dir(os.path.dirname(os.__file__), quiet=2, workers=0, invalidation_mode=mode)
+try: import concurrent.futures.process; workers = 0
+except ImportError: workers = 1 # python3-minimal of Debian
+compileall.compile_dir(os.path.dirname(os.__file__), quiet=2, workers=workers, invalidation_mode=mode)
 try: pwd.getpwuid(65532)
 except KeyError: open('/etc/passwd', 'a').write('agent:x:65532:65532:agent:/tmp:/bin/sh\\n')
 for name in ('/work', '/scratch'): os.makedirs(name, exist_ok=True)
@@ -91,7 +94,7 @@ def try_out(client: docker.DockerClient, image_id: str, *, git: bool, use: Use =
     """Run it as we always do; returns the version of its Python. Raises HostError."""
     script = 'python3 -I -B -c "$1" && tar --version >/dev/null && find / -maxdepth 0 -printf "" && chmod --version >&2'
     script += " && git --version >/dev/null && git init -q /scratch/try" if git else ""
-    bare = ("python3", "-I", "-B", "-c", _AGENT_SMOKE)
+    bare = ("python3", "-I", "-B", "-c", AGENT_SMOKE)
     spec = ContainerSpec(
         image=image_id,
         command=("sh", "-c", script, "sh", _SMOKE) if use is Use.SANDBOX else bare,

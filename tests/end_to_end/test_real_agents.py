@@ -159,7 +159,8 @@ def test_a_good_tree_counts_although_the_clock_ran_out(trial: Trial) -> None:
 
 
 def test_repeated_calls_are_told_and_no_agent_goes_beyond_its_turns(trial: Trial) -> None:
-    assert max(map(len, trial.asked.values())) <= TURNS
+    made = [record.agent.requests for script in trial.asked if (record := trial.record(script)).agent is not None]
+    assert len(made) == len(trial.asked) and max(made) <= TURNS
     if "repeat" in trial.asked:
         assert "tool_call_loop" in trial.endings("repeat") and len(trial.asked["repeat"]) == TURNS
 
