@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import docker
-from filelock import FileLock, Timeout
 
 from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.assignment.task import Task
@@ -31,14 +30,11 @@ from pytest_agentgrade.sandbox.image import Image, ensure_image
 from pytest_agentgrade.sandbox.owner import Owner
 from pytest_agentgrade.sandbox.reaper import Reaper
 from pytest_agentgrade.sandbox.sweep import sweep
+from pytest_agentgrade.waiting import Waiting, held
 
 if TYPE_CHECKING:
     from pytest_agentgrade.attempt.agents.base import Agent
     from pytest_agentgrade.grading.candidate import Candidate
-
-
-_PATIENCE_SECONDS = 5.0
-"""So long nobody wonders why nothing happens."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +54,8 @@ class Machine:
     """Model servers; one is kept between attempts where the settings say so."""
     log: Callable[[str], None]
     """Shows a line to the user."""
+    waiting: Waiting
+    """Tells the user of another run that is waited for."""
 
     @classmethod
     @contextmanager
@@ -73,9 +71,9 @@ class Machine:
             judge = Judge(client, image, owner, run_id, runtime=settings.runtime)
             stack.callback(judge.close)
             locks = _locks_folder()
-            servers = Servers(settings, locks, reaper.watch)
+            servers = Servers(settings, locks, reaper.watch, log)
             stack.callback(servers.close)
-            yield cls(client, owner, image, reaper, judge, settings, run_id, locks, servers, log)
+            yield cls(client, owner, image, reaper, judge, settings, run_id, locks, servers, log, Waiting(log))
 
     def agent_image(self, agent: Agent) -> Image:
         """The image that the agent runs in. SettingsError with what to do when it is not there."""
@@ -92,16 +90,8 @@ class Machine:
     @contextmanager
     def quiet_clock(self) -> Generator[None, None, None]:
         """Held while a task clock runs and while anything is judged: neither disturbs the other on this host."""
-        lock = FileLock(self.locks / "clock.lock")
-        try:
-            lock.acquire(timeout=_PATIENCE_SECONDS)
-        except Timeout:
-            self.log(f"waiting: another run on this machine is at work or judging ({lock.lock_file})")
-            lock.acquire()
-        try:
+        with held(self.locks / "clock.lock", "has an agent at work or judges", self.waiting):
             yield
-        finally:
-            lock.release()
 
     def make_ready(self, checks: int) -> None:
         """Start the containers for so many checks at once: never while a task clock runs on this host."""

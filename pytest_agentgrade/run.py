@@ -24,6 +24,7 @@ from pytest_agentgrade.records.host import describe_host
 from pytest_agentgrade.records.model import AttemptRecord, DrawRecord, KeyRecord, RunRecord, SubmissionPhase
 from pytest_agentgrade.records.store import RunStore
 from pytest_agentgrade.turns import Turns
+from pytest_agentgrade.waiting import Waiting
 
 if TYPE_CHECKING:
     from pytest_agentgrade.attempt.agents.base import Agent
@@ -279,10 +280,14 @@ class Run:
     def _make_draws(self, task: Task, narrate: Narrator) -> None:
         from pytest_agentgrade.grading.draws import choose_draws
 
-        narrate(f"{task.name}: drawing inputs that tell right from wrong")
-        key = bytes.fromhex(self._record.draw_key)
+        key, checks = bytes.fromhex(self._record.draw_key), self._checks_of(task)
+        narrate(f"{task.name}: choosing random inputs for its {len(checks)} checks, once for the whole run")
         with self.machine.quiet_clock():
-            chosen = choose_draws(self._checks_of(task).values(), task, key)
+            waiting = Waiting(narrate, told=True)
+            chosen = choose_draws(
+                checks.values(), task, key,
+                lambda n: waiting.still(lambda: f"{task.name} has inputs for {n} of {len(checks)} checks"),
+            )  # fmt: skip
         self.store.write_draws(task.name, [DrawRecord(check=d.check, n=d.n, seed=f"{d.seed:x}") for d in chosen])
 
 

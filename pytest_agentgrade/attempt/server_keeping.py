@@ -37,6 +37,8 @@ class Servers:
     settings: Settings
     lock_dir: Path
     watch: Callable[[int], None] | None = None
+    say: Callable[[str], None] = print
+    """Shows a line to the user, when something is waited for."""
     _kept: _Kept | None = field(default=None, init=False)
 
     @contextmanager
@@ -82,6 +84,7 @@ class Servers:
                 lock_dir=self.lock_dir,
                 device=self.settings.device,
                 watch=self.watch,
+                say=self.say,
             )
         )
         return _Kept(mode, server, stack)

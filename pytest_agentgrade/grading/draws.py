@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -42,10 +42,17 @@ def derive_seed(run_key: bytes, task_digest: str, check: str, n: int) -> int:
     return int.from_bytes(hmac.new(run_key, what, hashlib.sha256).digest()[:16], "big")
 
 
-def choose_draws(checks: Iterable[Check], task: Task, run_key: bytes) -> list[ChosenDraw]:
-    """One for each check, in their order: see :func:`choose_draw`."""
+def choose_draws(
+    checks: Iterable[Check], task: Task, run_key: bytes, chosen: Callable[[int], None] | None = None
+) -> list[ChosenDraw]:
+    """One for each check, in their order: see :func:`choose_draw`. ``chosen`` hears how many there are by now."""
+    found: list[ChosenDraw] = []
     with ThreadPoolExecutor(WORKERS) as workers:
-        return list(workers.map(lambda check: choose_draw(check, task, run_key), checks))
+        for draw in workers.map(lambda check: choose_draw(check, task, run_key), checks):
+            found.append(draw)
+            if chosen is not None:
+                chosen(len(found))
+    return found
 
 
 def choose_draw(check: Check, task: Task, run_key: bytes, *, limit: int = 64) -> ChosenDraw:

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from pytest_agentgrade.assignment.mode import Mode
 from pytest_agentgrade.attempt.server.command import ServerCommand, model_sha256, server_command
 from pytest_agentgrade.attempt.server.config import ServerConfig, ServerInfo, ServerKind
@@ -21,11 +19,14 @@ from pytest_agentgrade.attempt.server.process import WatchedProcess, log_tail
 from pytest_agentgrade.attempt.server.running import RunningServer, answers, listens, read_props, slots_speculative
 from pytest_agentgrade.errors import HostError
 from pytest_agentgrade.escaping import escape
+from pytest_agentgrade.waiting import Waiting, held
 
 _VOLATILE_PROPS = frozenset({"media_marker", "is_sleeping", "model_path", "model_alias"})
 """Entries of ``/props`` that differ between two starts of the same server, or only name a place."""
 _SILENT_SECONDS = 10.0
 """How long a URL at which nothing answers at all is waited for."""
+_USUAL_START_SECONDS = 10.0
+"""A server of ours is expected to take so long: nobody needs to be told."""
 _PORT_TAKEN = "couldn't bind HTTP server socket"
 
 
@@ -38,60 +39,54 @@ def launch(
     lock_dir: Path,
     device: str = "0",
     watch: Callable[[int], None] | None = None,
+    say: Callable[[str], None] = print,
 ) -> Iterator[RunningServer]:
     """Serve ``mode``: SettingsError for what cannot work, HostError for a server that does not come up.
 
     One launched server at a time for each ``device`` (and one user at a time for each URL) among all processes that
-    share ``lock_dir``. ``watch`` gets the process id as soon as there is one. The server's output goes to
-    ``log_path``. Whatever ends this block, or this process, ends the server.
+    share ``lock_dir``. ``watch`` gets the process id as soon as there is one, ``say`` a line now and then while
+    something is waited for. The server's output goes to ``log_path``. Whatever ends this block, or this process, ends
+    the server.
     """
     command = server_command(mode, config)
-    with _held(lock_dir, _lock_name(command, device), config.lock_timeout):
+    lock_dir.mkdir(parents=True, exist_ok=True)
+    resource, waiting = command.url or f"device {device}", Waiting(say)
+    with held(lock_dir / _lock_name(resource), f"uses {resource}", waiting, timeout=config.lock_timeout):
         if command.kind is ServerKind.URL:
-            yield _connect(command, config)
+            yield _connect(command, config, waiting)
             return
-        process, url = _start(command, config, log_path, watch)
+        process, url = _start(command, config, log_path, watch, waiting)
         try:
             yield _describe(command, url, process)
         finally:
             process.stop()
 
 
-@contextmanager
-def _held(lock_dir: Path, name: str, timeout: float) -> Iterator[None]:
-    lock_dir.mkdir(parents=True, exist_ok=True)
-    path = lock_dir / name
-    lock = FileLock(path, timeout=timeout)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        hint = "wait for the other run, or give this one another device"
-        raise HostError(f"another run has held {path} for more than {timeout:.0f} s", hint) from error
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _lock_name(command: ServerCommand, device: str) -> str:
-    resource = command.url or f"device {device}"
+def _lock_name(resource: str) -> str:
     return f"server-{hashlib.sha256(resource.encode()).hexdigest()[:12]}.lock"
 
 
-def _connect(command: ServerCommand, config: ServerConfig) -> RunningServer:
+def _connect(command: ServerCommand, config: ServerConfig, waiting: Waiting) -> RunningServer:
     """A server that loads its model answers "not ready" for as long as one that we launch may take."""
     started = time.monotonic()
     while not answers(command.url):
-        patience = config.start_timeout if listens(command.url) else min(_SILENT_SECONDS, config.start_timeout)
+        loads = listens(command.url)
+        patience = config.start_timeout if loads else min(_SILENT_SECONDS, config.start_timeout)
         if time.monotonic() > started + patience:
             hint = "start it, or check the URL"
             raise HostError(f"no server answers at {command.url} within {patience:.0f} s", hint)
+        state = "loads its model" if loads else "does not answer"
+        _tell(waiting, f"the server at {command.url} {state}", started, patience)
         time.sleep(0.25)
     return _describe(command, command.url, None)
 
 
 def _start(
-    command: ServerCommand, config: ServerConfig, log_path: Path, watch: Callable[[int], None] | None
+    command: ServerCommand,
+    config: ServerConfig,
+    log_path: Path,
+    watch: Callable[[int], None] | None,
+    waiting: Waiting,
 ) -> tuple[WatchedProcess, str]:
     """Start and wait; once more with another port when somebody else took the first one in between."""
     log_path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +98,7 @@ def _start(
         try:
             if watch is not None:
                 watch(process.pid)
-            if _wait_ready(process, url, config.start_timeout):
+            if _wait_ready(process, url, config.start_timeout, waiting):
                 return process, url
             if last_try or _PORT_TAKEN not in log_tail(log_path, 50):
                 raise _did_not_start(process, command)
@@ -113,19 +108,25 @@ def _start(
     raise AssertionError("unreachable")
 
 
-def _wait_ready(process: WatchedProcess, url: str, timeout: float) -> bool:
+def _wait_ready(process: WatchedProcess, url: str, timeout: float, waiting: Waiting) -> bool:
     """True when the server is ready, False when its process ended; HostError when neither happens in time."""
-    deadline = time.monotonic() + timeout
+    started = time.monotonic()
     pause = 0.02
     while not process.ended.wait(pause):
         if answers(url):
             # An answer may come from another server that took the port: then ours has ended, or is about to.
             return not process.ended.wait(0.02)
-        if time.monotonic() > deadline:
+        if time.monotonic() > started + timeout:
             tail = process.log_tail()
             raise HostError(f"the server was not ready within {timeout:.0f} s; its last lines:\n{tail}")
+        if time.monotonic() > started + _USUAL_START_SECONDS:
+            _tell(waiting, "the server loads its model", started, timeout)
         pause = min(pause * 1.5, 0.25)
     return False
+
+
+def _tell(waiting: Waiting, what: str, started: float, patience: float) -> None:
+    waiting.still(lambda: f"{what} ({time.monotonic() - started:.0f} s of at most {patience:.0f} s)")
 
 
 def _did_not_start(process: WatchedProcess, command: ServerCommand) -> HostError:

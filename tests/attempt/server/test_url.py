@@ -43,6 +43,9 @@ def test_flags_for_a_server_that_runs_already_are_an_error(tmp_path: Path) -> No
 
 def test_no_answer_is_the_hosts_fault(tmp_path: Path) -> None:
     config = ServerConfig(server="http://127.0.0.1:9", start_timeout=0.1)
-    with pytest.raises(HostError) as caught, launch(GIVEN, config, log_path=tmp_path / "log", lock_dir=tmp_path):
+    said: list[str] = []
+    served = launch(GIVEN, config, log_path=tmp_path / "log", lock_dir=tmp_path, say=said.append)
+    with pytest.raises(HostError) as caught, served:
         pass
     assert "no server answers at http://127.0.0.1:9" in str(caught.value)
+    assert said == ["waiting: the server at http://127.0.0.1:9 does not answer (0 s of at most 0 s)"]
