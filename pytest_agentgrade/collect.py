@@ -56,9 +56,10 @@ def make_check_module(path: Path, parent: pytest.Collector, session: GradingSess
 class GradingSession:
     """All state of a grading pytest run; lives on ``config.stash``."""
 
-    def __init__(self, setup: RunSetup, notes: Sequence[str] = ()) -> None:
+    def __init__(self, setup: RunSetup, notes: Sequence[str] = (), report_file: Path | None = None) -> None:
         self.setup = setup
         self.notes = tuple(notes)
+        self.report_file = report_file
         self.run: Run | None = None
         self._controller = True
         self._held = ExitStack()
@@ -204,17 +205,20 @@ class GradingSession:
         """Write the summary section: what ``agentgrade report`` says of the run."""
         if self.run is None or not self._controller:
             return
+        from pytest_agentgrade.reporting.output import write_report
         from pytest_agentgrade.reporting.page import page_width
         from pytest_agentgrade.reporting.several_runs import report_on
 
         reporter.section("agentgrade")
         try:
-            lines = report_on([self.run.store.folder]).lines(page_width())
+            report = report_on([self.run.store.folder])
+            for line in report.lines(page_width()):
+                reporter.write_line(line)
+            if self.report_file is not None:
+                write_report(report, self.report_file)
+                reporter.write_line(f"report: {self.report_file}")
         except AgentGradeError as error:
-            reporter.write_line(f"no summary: {error}", red=True)
-            return
-        for line in lines:
-            reporter.write_line(line)
+            reporter.write_line(f"the report is not complete: {error}", red=True)
 
 
 def make_scheduler(config: pytest.Config, log: Any) -> Any:

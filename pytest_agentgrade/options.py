@@ -135,6 +135,17 @@ def patches_folder(config: pytest.Config) -> Path | None:
     return None if given is None else Path(_path(given))
 
 
+def report_file(config: pytest.Config) -> Path | None:
+    """The file of ``--agent-report``; SettingsError when no report can be made in its format."""
+    if (given := config.getoption("agent_report")) is None:
+        return None
+    from pytest_agentgrade.reporting.output import format_of
+
+    file = Path(_path(given))
+    format_of(file)
+    return file
+
+
 def resolve_options(config: pytest.Config) -> Resolved:
     """Settings of this run: defaults, preset, file in rootdir, command line. SettingsError says what is wrong."""
     from pytest_agentgrade.assignment.settings import Layer, read_file_layer, resolve
