@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from pytest_agentgrade.assignment.mode import Mode, settle_placebos
+from pytest_agentgrade.assignment.wanted import wanted
 from pytest_agentgrade.errors import SettingsError
 
 DEFAULT_SOURCE = "default"
@@ -31,7 +32,7 @@ BUILT_IN_MODES: Mapping[str, Mapping[str, Any]] = {
 
 
 def _one_or_many(value: object) -> object:
-    return [value] if isinstance(value, int) and not isinstance(value, bool) else value
+    return value if isinstance(value, list) else [value]
 
 
 class _Model(BaseModel):
@@ -167,7 +168,7 @@ def resolve(layers: Iterable[Layer]) -> Resolved:
     for layer in layers:
         for key, value in layer.items():
             if key not in Settings.model_fields:
-                raise SettingsError(f"{layer.source}: unknown setting {key!r}", suggest(key, Settings.model_fields))
+                raise SettingsError(f"{layer.source}: unknown setting {key!r}", _place_of(key))
             merged[key] = value
             sources[key] = layer.per_key.get(key, layer.source)
     try:
@@ -200,6 +201,15 @@ def suggest(word: str, known: Iterable[str]) -> str:
     names = sorted(known)
     near = difflib.get_close_matches(word, names, 1)
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
+
+
+def _place_of(key: str) -> str:
+    """What to write in place of a key that is no setting."""
+    inside = {"sampling": Sampling, "modes.NAME": ModeSettings}
+    for table, model in inside.items():
+        if key in model.model_fields:
+            return f"it belongs into [{table}]"
+    return suggest(key, Settings.model_fields)
 
 
 def _anchored(table: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -237,4 +247,16 @@ def _settings_error(error: ValidationError, sources: Mapping[str, str]) -> Setti
     if first["type"] == "extra_forbidden":
         known = (Sampling if where[0] == "sampling" else ModeSettings).model_fields
         return SettingsError(f"{source}: unknown key {'.'.join(where)!r}", suggest(where[-1], known))
-    return SettingsError(f"{source}: {'.'.join(where)} = {first['input']!r} cannot be used", first["msg"])
+    name = ".".join(part for part in where if not part.isdecimal())
+    return SettingsError(
+        f"{source}: {name} = {first['input']!r} cannot be used",
+        wanted(first["type"], first.get("ctx", {}), _example(name)) or first["msg"],
+    )
+
+
+def _example(name: str) -> str:
+    """``, such as 8192``: the default, where that is a number or begins with one."""
+    field = Settings.model_fields.get(name)
+    default = None if field is None else field.get_default(call_default_factory=True)
+    example = default[0] if isinstance(default, list) and default else default
+    return f", such as {example:g}" if isinstance(example, int | float) else ""

@@ -7,8 +7,9 @@ import hashlib
 from pathlib import Path
 
 DEMO_NOTE = (
-    "The demo model is a fixture that knows four conversations by heart: its scores say nothing about coding ability, "
-    "nor about what drafting does to quality or speed (on so small a model it only costs time)."
+    "The demo model is a fixture that knows four conversations of the built-in agent toolloop by heart, and can follow "
+    "no other agent: its scores say nothing about coding ability, nor about what drafting does to quality or speed "
+    "(on so small a model it only costs time)."
 )
 """To be shown wherever results of the demo model are."""
 

@@ -40,7 +40,7 @@ class Flag:
 
 def check(args: Sequence[str]) -> None:
     """SettingsError when a flag of ``args`` is unknown here, lacks its value or has an impossible one."""
-    refuse_unknown(args, BY_NAME.keys(), NAME)
+    refuse_unknown(args, BY_NAME.keys(), NAME, "leave it out, or give a llama-server binary as server: it knows more")
     for _flag, _value in parse(args):
         pass
 

@@ -48,8 +48,15 @@ def is_flag(word: str) -> bool:
     return word.startswith("-") and len(word) > 1 and not word[1:2].isdigit() and word[1:2] != "."
 
 
-def refuse_unknown(args: Sequence[str], known: Collection[str], server: str) -> None:
-    """SettingsError for the first flag in ``args`` that the server does not know or that is not the user's to set."""
+_LIKENESS = 0.75
+"""A llama-server has hundreds of flags: with less, something is always like what was written."""
+
+
+def refuse_unknown(args: Sequence[str], known: Collection[str], server: str, otherwise: str = "see its --help") -> None:
+    """SettingsError for the first flag in ``args`` that the server does not know or that is not the user's to set.
+
+    ``otherwise`` is what to do about one that is like no other.
+    """
     for word in filter(is_flag, args):
         if word in OURS:
             setting = OURS[word]
@@ -57,7 +64,7 @@ def refuse_unknown(args: Sequence[str], known: Collection[str], server: str) -> 
             raise SettingsError(f"{word} is set by pytest-agentgrade itself and cannot stand in server_args", hint)
         if word not in known:
             shown = escape(word, 100)
-            raise SettingsError(f"{server} does not know the flag {shown}", _suggestion(word, known))
+            raise SettingsError(f"{server} does not know the flag {shown}", _suggestion(word, known, otherwise))
 
 
 def repeatability_args(known: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -102,9 +109,9 @@ def _output(binary: Path, flag: str) -> str:
     return (done.stdout + done.stderr).decode("utf-8", "replace")
 
 
-def _suggestion(word: str, known: Collection[str]) -> str:
+def _suggestion(word: str, known: Collection[str], otherwise: str) -> str:
     name = word.split("=", 1)[0]
     if name in known:
         return f"write it as two words: {name!r} and its value"
-    near = difflib.get_close_matches(word, sorted(known), n=1)
-    return f"did you mean {near[0]}?" if near else "see its --help"
+    near = difflib.get_close_matches(word, sorted(known), n=1, cutoff=_LIKENESS)
+    return f"did you mean {near[0]}?" if near else otherwise
