@@ -27,7 +27,24 @@ class _Option(NamedTuple):
 
 
 def _integers(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError("whole numbers are wanted, with commas between them, such as 4096 or 4096,8192") from None
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("a whole number is wanted, such as 2 or 32768") from None
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("a number of seconds is wanted, such as 480") from None
 
 
 def _path(text: str) -> str:
@@ -46,26 +63,56 @@ def _is_given(text: str) -> bool:
 _GIVEN = "yes"
 """Value of an option that takes none; text as well."""
 _OPTIONS = (
-    _Option("--agent-model", "model", str, "GGUF", "model file (default: the embedded demo model)"),
-    _Option("--agent-server", "server", str, "SERVER", "embedded, path of a llama-server binary, or URL"),
-    _Option("--agent-name", "agent", str, "AGENT", "agent to run: toolloop (default), single, opencode, ..."),
-    _Option("--agent-version", "agent_version", str, "VERSION", "of an agent from npm or PyPI (the one tried)"),
-    _Option("--agent-task", "tasks", _names, "TASK,...", "tasks to run (default: all)"),
-    _Option("--agent-seed", "seeds", _integers, "N,...", "seeds (default: 4242,8675309)"),
-    _Option("--agent-repeat", "repeats", int, "N", "attempts for each task, mode and seed (default: 1)"),
-    _Option("--agent-response-tokens", "response_tokens", _integers, "N,...", "token cap of a response (8192)"),
-    _Option("--agent-task-seconds", "task_seconds", float, "S", "task clock in seconds (480)"),
-    _Option("--agent-context", "context", int, "N", "context size in tokens (32768)"),
-    _Option("--agent-thinking", "thinking", str, "EFFORT", "reasoning effort sent to the model: low, medium or high"),
+    _Option("--agent-model", "model", str, "GGUF", "model file (default: the embedded demo model, a fixture)"),
+    _Option(
+        "--agent-server", "server", str, "SERVER",
+        "what serves the model: embedded (default; llama.cpp in a Python package), the path of a llama-server binary, "
+        "or the URL of a server that runs already",
+    ),
+    _Option(
+        "--agent-name", "agent", str, "AGENT",
+        "what edits the files: toolloop (default, built in), single (one answer, no tools), command (a program of "
+        "your own), opencode, aider, mini-swe-agent, qwen-code",
+    ),
+    _Option("--agent-version", "agent_version", str, "VERSION", "version of that agent (default: the one tried here)"),
+    _Option("--agent-task", "tasks", _names, "TASK,...", "tasks to give (default: all four)"),
+    _Option("--agent-seed", "seeds", _integers, "N,...", "sampling seeds; an attempt for each (default: 4242,8675309)"),
+    _Option("--agent-repeat", "repeats", _integer, "N", "attempts for each task, mode and seed (default: 1)"),
+    _Option(
+        "--agent-response-tokens", "response_tokens", _integers, "N,...",
+        "most tokens of one response, reasoning included (default: 8192); several make it a factor of the experiment",
+    ),
+    _Option("--agent-task-seconds", "task_seconds", _seconds, "S", "time an agent has for one task (default: 480)"),
+    _Option("--agent-context", "context", _integer, "N", "context in tokens of a server launched here (default: 32768)"),
+    _Option(
+        "--agent-thinking", "thinking", str, "EFFORT",
+        "reasoning effort asked of the model: low, medium or high (default: not sent)",
+    ),
     _Option("--agent-abort-loops", "abort_loops", _is_given, "", "end an attempt when a loop is found while it runs"),
-    _Option("--agent-order", "order", str, "ORDER", "balanced (default) or blocked"),
-    _Option("--agent-server-restart", "server_restart", str, "WHEN", "attempt (default) or mode"),
-    _Option("--agent-run-dir", "run_dir", _path, "DIR", "folder of this run's records; an existing run is resumed"),
-    _Option("--agent-draws", "draws", _path, "FILE", "key of the checks' inputs: runs that share it can be paired"),
-    _Option("--agent-exit", "exit", str, "POLICY", "pytest (default), or measure: 0 when all attempts were graded"),
-    _Option("--agent-runtime", "runtime", str, "NAME", "container runtime, for example runsc"),
-    _Option("--agent-image", "image", str, "IMAGE", "sandbox image in place of the one built here"),
-)
+    _Option(
+        "--agent-order", "order", str, "ORDER",
+        "balanced (default: A B for one seed, B A for the next) or blocked (all of A, then all of B)",
+    ),
+    _Option(
+        "--agent-server-restart", "server_restart", str, "WHEN",
+        "attempt (default: a fresh server for each) or mode (one is kept while attempts of its mode follow each other)",
+    ),
+    _Option(
+        "--agent-run-dir", "run_dir", _path, "DIR",
+        "folder of this run's records (default: a new one below agentgrade-runs/); one that holds a run resumes it, "
+        "and needs no other option",
+    ),
+    _Option(
+        "--agent-draws", "draws", _path, "FILE",
+        "file with the key of the checks' random inputs, made if missing: give it to runs that are to be compared",
+    ),
+    _Option(
+        "--agent-exit", "exit", str, "POLICY",
+        "pytest (default: failed checks fail the run) or measure (exit code 0 if every attempt was graded)",
+    ),
+    _Option("--agent-runtime", "runtime", str, "NAME", "container runtime of the Docker engine, for example runsc"),
+    _Option("--agent-image", "image", str, "IMAGE", "sandbox image in place of the one that is built here"),
+)  # fmt: skip
 """Options that set one field of the settings each."""
 
 
@@ -75,10 +122,12 @@ _STARTERS = ("agent_mode", "agent_patches", "agent_preset")
 
 def add_options(parser: pytest.Parser) -> None:
     """Register ``--agent-*``; values stay plain text so that they travel to xdist workers."""
-    group = parser.getgroup("agentgrade", "grade coding agents, mode by mode")
-    group.addoption("--agent-mode", metavar="MODE,...", help="run and grade these modes, for example baseline,mtp")
+    group = parser.getgroup("agentgrade", "coding agents, graded with --agent-mode, --agent-preset or --agent-patches")
+    mode = "ways to serve the model that are to be graded: baseline, mtp, and those in agentgrade.toml"
+    group.addoption("--agent-mode", metavar="MODE,...", help=mode)
     group.addoption("--agent-preset", metavar="NAME", help="repeat a published experiment: study-2026-10")
-    group.addoption("--agent-patches", metavar="DIR", help="grade DIR/TASK.patch made elsewhere, no model needed")
+    patches = "grade patches made elsewhere, without any model: DIR/TASK.patch or DIR/MODE/TASK-SEED.patch"
+    group.addoption("--agent-patches", metavar="DIR", help=patches)
     for option in _OPTIONS:
         value = {"metavar": option.metavar} if option.metavar else {"action": "store_const", "const": _GIVEN}
         group.addoption(option.flag, dest=_dest(option), help=option.help, **value)
@@ -177,7 +226,7 @@ def _command_line(config: pytest.Config) -> Layer:
         try:
             values[option.field] = option.read(text)
         except ValueError as error:
-            raise SettingsError(f"{option.flag}={text} cannot be read: {error}", f"write {option.metavar}") from error
+            raise SettingsError(f"{option.flag}={text} cannot be read", str(error)) from error
         sources[option.field] = option.flag
     return Layer("command line", values, sources)
 
