@@ -83,7 +83,7 @@ _OPTIONS = (
         "most tokens of one response, reasoning included (default: 8192); several make it a factor of the experiment",
     ),
     _Option("--agent-task-seconds", "task_seconds", _seconds, "S", "time an agent has for one task (default: 480)"),
-    _Option("--agent-context", "context", _integer, "N", "context in tokens of a server launched here (default: 32768)"),
+    _Option("--agent-context", "context", _integer, "N", "context of a server launched here, in tokens (32768)"),
     _Option(
         "--agent-thinking", "thinking", str, "EFFORT",
         "reasoning effort asked of the model: low, medium or high (default: not sent)",
