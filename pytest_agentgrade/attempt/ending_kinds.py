@@ -72,7 +72,8 @@ class Ending(Enum):
     STREAM_BROKEN = (
         "stream_broken",
         "a response broke off, or carried an error, though the server lived on",
-        "the stream ended before `finish_reason` and `[DONE]`, or held an error that has no ending of its own",
+        "the stream ended before `finish_reason` and `[DONE]`, or held an error that has no ending of its own; a "
+        "connection dropped without an answer",
     )
     SERVER_ERROR = (
         "server_error",

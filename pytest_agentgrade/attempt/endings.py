@@ -89,7 +89,8 @@ def _of_exchanges(
 ) -> Iterator[EndingRecord]:
     gone = [exchange for exchange in exchanges if exchange.cut is Cut.UPSTREAM and exchange.status is None]
     died = server_died or bool(gone)
-    last_sent = max((exchange.number for exchange in exchanges if exchange.status is not None), default=0)
+    answered = (exchange for exchange in exchanges if exchange.status is not None or exchange.cut is Cut.BROKEN)
+    last_sent = max((exchange.number for exchange in answered), default=0)
     for exchange in exchanges:
         if died and exchange.cut is Cut.BROKEN and exchange.number == last_sent:
             yield _record(Ending.SERVER_DIED, exchange, exchange.error)

@@ -11,7 +11,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTimeout, TCPConnector, web
+from aiohttp import (
+    ClientConnectorError,
+    ClientError,
+    ClientSession,
+    ClientTimeout,
+    ServerTimeoutError,
+    TCPConnector,
+    web,
+)
 
 from pytest_agentgrade.attempt.exchange import Cut, Exchange
 from pytest_agentgrade.attempt.loop_watch import LoopWatch
@@ -230,7 +238,9 @@ class RecordingProxy:
             flight.failed(Cut.UPSTREAM, f"the model server is gone: {error}")
             return _error_response(404, "server_gone", flight.parts.error)
         except (ClientError, OSError) as error:
-            flight.failed(Cut.BROKEN if flight.status else Cut.UPSTREAM, f"{type(error).__name__}: {error}")
+            # It took the request and broke off, headers or not; only a connection that never came says that it is gone.
+            unreached = flight.status is None and isinstance(error, ServerTimeoutError)
+            flight.failed(Cut.UPSTREAM if unreached else Cut.BROKEN, f"{type(error).__name__}: {error}")
             return _error_response(502, "server_error", flight.parts.error)
 
 

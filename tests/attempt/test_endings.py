@@ -254,6 +254,13 @@ def test_a_title_is_no_sign_that_the_task_is_done(classify: Classify) -> None:
     assert classify(call, an_exchange(number=2), run=a_run(finished=None)) == [Ending.FINISHED]
 
 
+def test_a_connection_dropped_without_an_answer_is_a_death_only_if_the_server_died() -> None:
+    dropped = an_exchange(cut=Cut.BROKEN, status=None, content="", finish_reason=None, error="ServerDisconnectedError")
+    for died, expected in ((False, Ending.STREAM_BROKEN), (True, Ending.SERVER_DIED)):
+        found = classify_endings([dropped], a_run(finished=None), ["a.py"], [], LIMITS, server_died=died)
+        assert [record.ending for record in found.records if record.ending is not Ending.STOPPED] == [expected], died
+
+
 @pytest.mark.parametrize("cut", [Cut.UPSTREAM, Cut.REFUSED, Cut.BROKEN])
 def test_an_agent_cannot_finish_with_a_request_that_came_to_nothing(classify: Classify, cut: Cut) -> None:
     """It took the end of a summary of its own for its end."""

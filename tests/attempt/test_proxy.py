@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -211,6 +211,17 @@ def test_a_body_of_nine_megabytes_is_refused(rig: Callable[..., Any]) -> None:
         status, _ = it.post(b'{"messages": ["' + b"x" * 9_000_000 + b'"]}')
         (exchange,) = it.wait_for(1)
     assert (status, exchange.cut) == (413, Cut.INVALID)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_server_that_drops_a_connection_and_lives_on_is_not_gone(rig: Callable[..., Any], stream: bool) -> None:
+    """Without a stream not even the headers have come."""
+    with rig(in_turn(Say("never whole", drop_after=2))) as it:
+        for number in (1, 2):
+            with suppress(http.client.IncompleteRead, ConnectionError):
+                assert it.post(stream=stream)[0] == 502
+            assert it.wait_for(number)[-1].cut is Cut.BROKEN
+        assert len(it.server.requests) == 2, "it was asked again"
 
 
 def test_auxiliary_requests_are_marked_and_use_up_no_turn(tmp_path: Path) -> None:

@@ -199,6 +199,22 @@ def test_nothing_is_left_on_the_engine_or_the_host(trial: Trial) -> None:
     client.close()
 
 
+def test_another_version_of_opencode_is_run_and_recorded(tmp_path: Path) -> None:
+    package = find_package("opencode", "1.18.32")
+    client = connect()
+    tag = build_agent_image(client, package).tag
+    try:
+        settings = 'task_seconds = 120\nagent_version = "1.18.32"\n'
+        run, _ = graded(tmp_path, "opencode", {"solve": TONGUES["opencode"].solve()}, settings)
+        (record,) = run.records.values()
+        assert record.delivers and record.agent is not None, run.output
+        assert record.agent.agent_version.startswith("1.18.32+")
+        assert f"{package.package}==1.18.32" in record.agent.agent_packages
+    finally:
+        client.images.remove(tag, force=True)
+        client.close()
+
+
 CHATTY = """
 import json
 from dataclasses import dataclass
