@@ -128,6 +128,8 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--agent-preset", metavar="NAME", help="repeat a published experiment: study-2026-10")
     patches = "grade patches made elsewhere, without any model: DIR/TASK.patch or DIR/MODE/TASK-SEED.patch"
     group.addoption("--agent-patches", metavar="DIR", help=patches)
+    report = "write the report to FILE at the end; its ending says the format: .html, .md, .json, .csv, .txt or .xml"
+    group.addoption("--agent-report", metavar="FILE", help=report)
     for option in _OPTIONS:
         value = {"metavar": option.metavar} if option.metavar else {"action": "store_const", "const": _GIVEN}
         group.addoption(option.flag, dest=_dest(option), help=option.help, **value)
