@@ -32,27 +32,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="agentgrade", description=pytest_agentgrade.__doc__)
+    start = "A run is started with pytest: `pytest --agent-mode=baseline,mtp`; `pytest --help` lists its options."
+    parser = argparse.ArgumentParser(prog="agentgrade", description=pytest_agentgrade.__doc__, epilog=start)
     parser.add_argument("--version", action="version", version=f"pytest-agentgrade {pytest_agentgrade.__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
-    setup = commands.add_parser("setup", help="install and start what a run needs: Docker engine, sandbox image")
+    def command(name: str, text: str, more: str = "") -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}. {more}")
+
+    more = "Safe to call again: it does what is still missing. An engine is installed on Debian and Ubuntu, by root."
+    setup = command("setup", "install and start what a run needs: Docker engine, sandbox image", more)
     setup.add_argument("--agent", metavar="NAME", help="make the image of this agent as well, for example opencode")
-    setup.add_argument("--agent-version", metavar="VERSION", help="of that agent (default: the one that was tried)")
+    version = "version of that agent (default: the one that was tried here)"
+    setup.add_argument("--agent-version", metavar="VERSION", help=version)
     setup.set_defaults(command=_setup)
 
-    doctor = commands.add_parser("doctor", help="show whether a run would work, and every setting with its source")
-    doctor.add_argument("--mode", default="baseline,mtp", help="modes to look at (default: baseline,mtp)")
+    more = "Changes nothing. Exit code 1 when something is amiss; each line marked NO says what to do."
+    doctor = command("doctor", "show whether a run would work here, and every setting with its source", more)
+    doctor.add_argument("--mode", metavar="MODE,...", help="modes to look at (default: all that the settings know)")
     doctor.set_defaults(command=_doctor)
 
-    report = commands.add_parser("report", help="print the summary of a run")
+    report = command("report", "show the summary of a run: what pytest printed at its end")
     report.add_argument("run", type=Path, nargs="?", metavar="RUN", help=f"{_RUN_HELP} (default: the newest run)")
     _add_format(report)
     report.set_defaults(command=_report)
 
-    _add_compare(commands.add_parser("compare", help="which mode delivers more? one report of several runs"))
+    more = "Exit code 3 when the answer to a --fail-if is yes, or not known."
+    _add_compare(command("compare", "say which mode delivers more: one report of several runs", more))
 
-    regrade = commands.add_parser("regrade", help="judge the stored submissions of a run again, without an agent")
+    more = "Exit code 1 when a verdict differs; the old ones are kept beside the new ones."
+    regrade = command("regrade", "judge the stored submissions of a run again, with the same inputs and no agent", more)
     regrade.add_argument("run", type=Path, metavar="RUN", help=_RUN_HELP)
     regrade.set_defaults(command=_regrade)
     return parser
@@ -61,8 +70,9 @@ def _parser() -> argparse.ArgumentParser:
 def _add_compare(compare: argparse.ArgumentParser) -> None:
     inputs = f"{_RUN_HELP}, or a JUnit file; several make one report (default: the newest run of each mode)"
     compare.add_argument("runs", type=Path, nargs="*", metavar="RUN|JUNIT", help=inputs)
-    compare.add_argument("--mode", default="baseline,mtp", help="modes to look for when no RUN is given")
-    gate = "exit 3 if so, for example 'mtp.success_rate < baseline.success_rate - 0.05'; may be repeated"
+    modes = "modes to look for when no RUN is given (default: %(default)s)"
+    compare.add_argument("--mode", metavar="MODE,...", default="baseline,mtp", help=modes)
+    gate = "exit with 3 if so, such as 'mtp.success_rate < baseline.success_rate - 0.05'; may be given more than once"
     compare.add_argument("--fail-if", action="append", default=[], metavar="QUESTION", help=gate)
     _add_format(compare)
     compare.set_defaults(command=_compare)
@@ -72,6 +82,10 @@ def _add_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, help="default: what the name of FILE says, else text")
     output = "write FILE (.html, .md, .json, .csv, .txt); .xml is one JUnit file, suites by mode and task"
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help=output)
+
+
+def _names(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _setup(options: argparse.Namespace) -> int:
@@ -96,7 +110,7 @@ def _setup(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from pytest_agentgrade.diagnosis import diagnose
 
-    lines, healthy = diagnose(Path.cwd(), options.mode.split(","))
+    lines, healthy = diagnose(Path.cwd(), options.mode and _names(options.mode))
     print("\n".join(lines))
     return EXIT_OK if healthy else EXIT_FAILED
 
@@ -122,7 +136,7 @@ def _compare(options: argparse.Namespace) -> int:
         gates = [parse_gate(text) for text in options.fail_if]
         rootdir = Path.cwd()
         given = [find_run(run, rootdir) for run in options.runs]
-        paths = given or newest_runs(rootdir, options.mode.split(","))
+        paths = given or newest_runs(rootdir, _names(options.mode))
         report = report_on(paths, gates)
         deliver(report, options.format, options.output, page_width())
     except GateError as error:

@@ -2,65 +2,106 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_agentgrade.assignment.catalog import folders, load_tasks
-from pytest_agentgrade.assignment.settings import Resolved, read_file_layer, resolve
+from pytest_agentgrade.assignment.settings import BUILT_IN_MODES, Resolved, Settings, read_file_layer, resolve
+from pytest_agentgrade.attempt.agents.registry import make_agent
 from pytest_agentgrade.attempt.serving import check_server
 from pytest_agentgrade.errors import AgentGradeError
+from pytest_agentgrade.sandbox.derive import find_prepared
 from pytest_agentgrade.sandbox.doctor import Requirement, checks
+from pytest_agentgrade.sandbox.engine import connect
 
 
-def diagnose(rootdir: Path, modes: Sequence[str]) -> tuple[list[str], bool]:
-    """Lines for people, and whether a run of these modes would work."""
-    requirements = list(checks())
+def diagnose(rootdir: Path, modes: Sequence[str] | None = None) -> tuple[list[str], bool]:
+    """Lines for people, and whether a run of these modes would work; without ``modes`` all that there are.
+
+    A built-in mode that does not fit the settings is no fault where the settings bring modes of their own.
+    """
     try:
         resolved = resolve([read_file_layer(rootdir)])
     except AgentGradeError as error:
-        requirements.append(_bad("settings", error))
-        return _lines(requirements), False
-    requirements += [_tasks(resolved, rootdir), *(_mode(resolved, mode) for mode in modes)]
-    healthy = all(requirement.ok for requirement in requirements)
-    return [*_lines(requirements), "", *_settings_lines(resolved)], healthy
+        return _lines([*checks(), _bad("settings", error)]), False
+    settings = resolved.settings
+    requirements = [*checks(settings.image), _tasks(settings, rootdir), *_agent(settings)]
+    requirements += [_mode(settings, mode) for mode in (settings.all_modes() if modes is None else modes)]
+    spare = set(BUILT_IN_MODES) - set(settings.modes) if modes is None and settings.modes else set()
+    needless = {f"mode {name}" for name in spare}
+    healthy = all(one.ok for one in requirements if one.name not in needless)
+    return [*_lines(requirements, needless), "", *_settings_lines(resolved)], healthy
 
 
-def _tasks(resolved: Resolved, rootdir: Path) -> Requirement:
+def _tasks(settings: Settings, rootdir: Path) -> Requirement:
     try:
-        tasks = load_tasks(resolved.settings, rootdir)
-        where = folders(resolved.settings, rootdir)[0]
+        tasks = load_tasks(settings, rootdir)
+        where = folders(settings, rootdir)[0]
     except AgentGradeError as error:
         return _bad("tasks", error)
     return Requirement("tasks", True, f"{len(tasks)} in {where}: {', '.join(task.name for task in tasks)}", "")
 
 
-def _mode(resolved: Resolved, name: str) -> Requirement:
+def _agent(settings: Settings) -> list[Requirement]:
+    """Whether the agent's own image is there; nothing to say of agents that plugins bring."""
+    title = f"agent {settings.agent}"
+    try:
+        agent = make_agent(settings.agent, settings)
+        if agent is None:
+            return []
+        image = agent.needs.image
+        if image is None or not agent.needs.image_hint:
+            return [Requirement(title, True, f"runs in {image or 'the sandbox image'}", "")]
+        client = connect()
+        try:
+            there = find_prepared(client, image) is not None
+        finally:
+            client.close()
+    except AgentGradeError as error:
+        return [_bad(title, error)]
+    state = f"runs in {image}" if there else f"its image {image} is not there"
+    return [Requirement(title, there, state, "" if there else agent.needs.image_hint)]
+
+
+def _mode(settings: Settings, name: str) -> Requirement:
     title = f"mode {name}"
     try:
-        (mode,) = resolved.settings.pick_modes([name])
-        check_server(resolved.settings, mode)
+        (mode,) = settings.pick_modes([name])
+        check_server(settings, mode)
     except AgentGradeError as error:
         return _bad(title, error)
-    server = mode.server or resolved.settings.server
-    return Requirement(title, True, f"server {server}, model {mode.model or resolved.settings.model}", "")
+    server = mode.server or settings.server
+    # A server that runs already has the model that it was started with.
+    model = "" if "://" in server else f", model {mode.model or settings.model}"
+    return Requirement(title, True, f"server {server}{model}", "")
 
 
 def _bad(name: str, error: AgentGradeError) -> Requirement:
     return Requirement(name, False, error.message, error.hint)
 
 
-def _lines(requirements: Sequence[Requirement]) -> list[str]:
+def _lines(requirements: Sequence[Requirement], needless: set[str] | None = None) -> list[str]:
     width = max(len(requirement.name) for requirement in requirements)
     lines = []
-    for requirement in requirements:
-        lines.append(f"{'ok ' if requirement.ok else 'NO '} {requirement.name.ljust(width)}  {requirement.state}")
-        if not requirement.ok and requirement.remedy:
-            lines.append(f"    {' ' * width}  -> {requirement.remedy}")
+    for one in requirements:
+        spare = not one.ok and one.name in (needless or ())
+        mark = "ok " if one.ok else "-- " if spare else "NO "
+        lines.append(f"{mark} {one.name.ljust(width)}  {one.state}")
+        if spare:
+            lines.append(f"    {' ' * width}  (built in; your own modes do not need it)")
+        elif not one.ok and one.remedy:
+            lines.append(f"    {' ' * width}  -> {one.remedy}")
     return lines
 
 
 def _settings_lines(resolved: Resolved) -> list[str]:
     values = resolved.settings.model_dump(mode="json")
     width = max(len(name) for name in values)
-    lines = (f"  {name.ljust(width)}  {value!r}  ({resolved.sources[name]})" for name, value in values.items())
-    return ["settings:", *lines]
+    lines = [f"  {name.ljust(width)}  {_shown(value)}  ({resolved.sources[name]})" for name, value in values.items()]
+    return ["settings, and where each comes from (agentgrade.toml, or [tool.agentgrade] in pyproject.toml):", *lines]
+
+
+def _shown(value: object) -> str:
+    """As it would be written in the file, nearly."""
+    return "not set" if value is None else json.dumps(value, ensure_ascii=False)

@@ -62,6 +62,7 @@ def test_doctor_says_what_a_run_would_use(tmp_path: Path) -> None:
     done = agentgrade("doctor", folder=tmp_path)
     assert done.returncode == 0, done.stdout
     assert "60.0  (agentgrade.toml)" in done.stdout and "8192]  (default)" in done.stdout
+    assert "not set  (default)" in done.stdout and "ok  agent toolloop" in done.stdout
     bad = agentgrade("doctor", "--mode=mpt", folder=tmp_path)
     assert bad.returncode == 1 and "did you mean 'mtp'?" in bad.stdout
 

@@ -26,7 +26,7 @@ def test_this_machine_is_fit(image: Image) -> None:
 def test_missing_image_names_the_remedy() -> None:
     found = by_name("agentgrade-nothing:1")
     assert not found["sandbox image"].ok
-    assert "agentgrade setup" in found["sandbox image"].remedy
+    assert "docker pull agentgrade-nothing:1" in found["sandbox image"].remedy
     assert found["container limits"].ok
 
 

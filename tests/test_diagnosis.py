@@ -1,0 +1,63 @@
+"""``agentgrade doctor``: the modes that the settings know, and the agent they name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_agentgrade import diagnosis
+
+URL = "http://127.0.0.1:9"
+
+
+@pytest.fixture(autouse=True)
+def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the machine has is looked at in tests/sandbox/test_doctor.py."""
+    monkeypatch.setattr(diagnosis, "checks", lambda _image=None: [])
+
+
+def marks(lines: list[str]) -> dict[str, str]:
+    return {line[4:].split("  ")[0].strip(): line[:2] for line in lines if line[:2] in ("ok", "NO", "--")}
+
+
+def test_all_modes_are_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "agentgrade.toml").write_text('[modes.q4]\nmodel = "/none.gguf"\n')
+    lines, healthy = diagnosis.diagnose(tmp_path)
+    assert marks(lines) == {
+        "tasks": "ok",
+        "agent toolloop": "ok",
+        "mode baseline": "ok",
+        "mode mtp": "ok",
+        "mode q4": "NO",
+    }
+    assert not healthy
+    assert diagnosis.diagnose(tmp_path, ["mtp"])[1]
+
+
+def test_built_in_modes_that_do_not_fit_are_no_fault_beside_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "agentgrade.toml").write_text(f'server = "{URL}"\n[modes.mine]\n')
+    lines, healthy = diagnosis.diagnose(tmp_path)
+    assert healthy and marks(lines)["mode mine"] == "ok"
+    assert marks(lines)["mode baseline"] == marks(lines)["mode mtp"] == "--"
+    assert any(line.endswith(f"server {URL}") for line in lines), "a model is the server's own business"
+    assert not diagnosis.diagnose(tmp_path, ["mtp"])[1], "who asks for it wants it"
+
+
+def test_without_modes_of_ones_own_the_built_in_ones_must_work(tmp_path: Path) -> None:
+    (tmp_path / "agentgrade.toml").write_text(f'server = "{URL}"\n')
+    assert not diagnosis.diagnose(tmp_path)[1]
+
+
+def test_settings_that_cannot_be_used_are_told(tmp_path: Path) -> None:
+    (tmp_path / "agentgrade.toml").write_text("contxt = 1\n")
+    lines, healthy = diagnosis.diagnose(tmp_path)
+    assert not healthy and any("did you mean 'context'?" in line for line in lines)
+
+
+def test_an_agent_without_its_image_is_told_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnosis, "find_prepared", lambda _client, _tag: None)
+    (tmp_path / "agentgrade.toml").write_text('agent = "aider"\n')
+    lines, healthy = diagnosis.diagnose(tmp_path)
+    assert not healthy and marks(lines)["agent aider"] == "NO"
+    assert any("-> " in line and "agentgrade setup --agent aider" in line for line in lines)
