@@ -199,6 +199,17 @@ def test_nothing_is_left_on_the_engine_or_the_host(trial: Trial) -> None:
     client.close()
 
 
+@pytest.mark.parametrize("agent", [agent for agent in AGENTS if agent.id != "aider"])
+def test_a_model_without_tools_is_refused_before_the_agent_starts(agent: str, tmp_path: Path) -> None:
+    make_image(agent)
+    with ScriptedServer(TONGUES[agent].solve(), supports_tools=False) as server:
+        write_settings(tmp_path, f'agent = "{agent}"\nseeds = [4242]\n{scripted_mode(server.url, "m")}')
+        run = run_pytest(tmp_path, "--agent-mode=m", f"--agent-task={TASK}", *QUIET_PLUGINS, "--tb=no")
+    (record,) = run.records.values()
+    assert record.agent is None and record.fault is not None and server.requests == [], run.output
+    assert record.fault.message.endswith(f"has no tools, agent {agent} needs them")
+
+
 def test_another_version_of_opencode_is_run_and_recorded(tmp_path: Path) -> None:
     package = find_package("opencode", "1.18.32")
     client = connect()
