@@ -77,7 +77,8 @@ class GradingSession:
         _refuse_split_servers(config, setup)
         _point_at_checks(config, setup)
         _calm_report(config)
-        return cls(setup, preset.notes(resolved, agent.version if agent else "") if preset else ())
+        notes = preset.notes(resolved, agent.version if agent else "") if preset else ()
+        return cls(setup, notes, options.report_file(config))
 
     def header(self) -> list[str]:
         """Lines for the top of the report: what runs, and every setting that is no default with its source."""
