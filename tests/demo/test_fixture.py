@@ -24,4 +24,4 @@ def test_what_cannot_be_read_is_not_the_demo_model(tmp_path: Path) -> None:
 
 def test_the_note_is_one_line_that_says_what_the_model_is() -> None:
     assert "\n" not in DEMO_NOTE
-    assert "fixture" in DEMO_NOTE
+    assert "fixture" in DEMO_NOTE and "no other agent" in DEMO_NOTE
