@@ -45,7 +45,7 @@ def run_part(loaded: LoadedRun) -> RunPart:
 
 
 def _facts(run: RunRecord, records: Sequence[AttemptRecord]) -> list[tuple[str, str]]:
-    images = _distinct([run.image_id, *(record.agent.image_id for record in records if record.agent)])
+    images = _distinct(record.agent.image_id for record in records if record.agent)
     agents = _distinct(f"{r.agent.agent} {r.agent.agent_version}" for r in records if r.agent)
     gpus = _distinct(gpu for record in records if record.server for gpu in record.server.gpus)
     memory = run.host.get("memory_bytes", "")
@@ -56,7 +56,7 @@ def _facts(run: RunRecord, records: Sequence[AttemptRecord]) -> list[tuple[str, 
         ("made with", f"pytest-agentgrade {run.version}" if run.version else ""),
         ("order", f"{run.order}, {len(run.plan)} attempts, plan {run.plan_digest[:16]}".removesuffix(", plan ")),
         ("agent", ", ".join(agents)),
-        ("sandbox image", ", ".join(_distinct([run.image, *images]))),
+        ("sandbox image", ", ".join(images)),
         ("patches", run.patches or ""),
         *((name, text) for name, text in host.items() if name != "memory_bytes"),
         ("GPU", "; ".join(gpus)),

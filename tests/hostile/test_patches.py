@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import base64
+import csv
+import io
 import re
 import zlib
 from xml.etree import ElementTree
 
 import pytest
 
+from pytest_agentgrade.reporting.several_runs import report_on
 from pytest_agentgrade.submission.patches import apply_patch
 from pytest_agentgrade.submission.render import render_patch
 from tests.graded import QUIET_PLUGINS, Graded, run_pytest, the_task
+from tests.reporting.page_reader import read_page
 
 from .lying import LYING
 from .specimen import BASELINE, CODE, Specimen
@@ -114,6 +118,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
     return run_pytest(
         folder, "--agent-patches=patches", f"--agent-mode={','.join(patches)}", f"--agent-task={TASK}",
         "--agent-seed=1", "-k", f"{BASELINE[TASK]} or test_rules_of_header", "--junitxml=junit.xml", "-vv", "-rA",
+        "--agent-report=report.html",
         "--tb=long", "--showlocals", *QUIET_PLUGINS, seconds=400,
     )  # fmt: skip
 
@@ -157,6 +162,22 @@ def test_junit_is_well_formed_and_says_it_as_text(graded: Graded) -> None:
     assert len(list(root.iter("testcase"))) == len(graded.testcases()) == 2 * (len(REFUSED) + len(_HONEST) + 1)
     shown = "".join(root.itertext())
     assert "]]><script>" in shown and "\\x1b[2J" in shown
+
+
+def test_the_page_is_well_formed_and_says_it_as_text(graded: Graded) -> None:
+    page = read_page((graded.folder / "report.html").read_text(encoding="utf-8"))
+    assert "csv_ledger/]]><script>&amp;\\x00.py" in page.text and "\\x1b]0;x\\x07.py" in page.text
+    assert all(f"attempts/{TASK}/{name}-1" in page.text for name in (*REFUSED, *_HONEST, "colours"))
+    assert f"report: {graded.folder / 'report.html'}" in graded.output
+
+
+@pytest.mark.parametrize("table", ["csv", "csv-checks"])
+def test_tables_keep_it_in_its_cell(graded: Graded, table: str) -> None:
+    text = report_on([graded.run.folder]).render(table)
+    assert UNSEEN.search(text.replace("\r\n", "\n")) is None
+    rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+    assert len(rows) == (len(REFUSED) + len(_HONEST) + 1) * (1 if table == "csv" else 2)
+    assert not any(None in row or None in row.values() for row in rows)
 
 
 def test_records_hold_nothing_but_text(graded: Graded) -> None:
