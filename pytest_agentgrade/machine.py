@@ -120,10 +120,12 @@ class Machine:
                 check.function(candidate)
         except BaseException as error:
             found = error
-        return verdict_record(check, draw, found, time.monotonic() - started)
+        return verdict_record(task, check, draw, found, time.monotonic() - started)
 
 
-def verdict_record(check: Check, draw: DrawRecord, error: BaseException | None, seconds: float) -> VerdictRecord:
+def verdict_record(
+    task: Task, check: Check, draw: DrawRecord, error: BaseException | None, seconds: float
+) -> VerdictRecord:
     """What is journaled of a check that ended with ``error``, or without one. Raises KeyboardInterrupt again."""
     outcome, reason, _fault = classify(error)
     return VerdictRecord(
@@ -134,6 +136,7 @@ def verdict_record(check: Check, draw: DrawRecord, error: BaseException | None, 
         seconds=seconds,
         draw_n=draw.n,
         draw_seed=draw.seed,
+        fingerprint=task.fingerprint,
     )
 
 

@@ -238,7 +238,8 @@ class Run:
         task = self.setup.task(key.task)
         if isinstance(error, KeyboardInterrupt):
             return False
-        verdict = verdict_record(self._checks_of(task)[check], self._draws_of(task, _silent)[check], error, seconds)
+        draw = self._draws_of(task, _silent)[check]
+        verdict = verdict_record(task, self._checks_of(task)[check], draw, error, seconds)
         self.store.attempt(key).write_verdict(verdict)
         return verdict.outcome == "error"
 

@@ -28,7 +28,7 @@ def a_key(mode: str = "mtp", seed: int = 4242, task: str = "t", budget: int = 81
 def a_verdict(number: int, outcome: Outcome = "passed", *, beyond: bool = False) -> VerdictRecord:
     return VerdictRecord(
         check=f"test_{'beyond' if beyond else 'check'}_{number}", beyond=beyond, outcome=outcome, seconds=0.1, draw_n=0,
-        draw_seed="ff",
+        draw_seed="ff", fingerprint="fa",
     )  # fmt: skip
 
 

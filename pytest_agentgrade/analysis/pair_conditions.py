@@ -48,8 +48,10 @@ def conditions(one: Recorded, other: Recorded) -> tuple[Conditions, Conditions]:
             side["demo model"] = str(server.demo) if server else None
         if not own_server:
             side["server build"] = (server.build or None) if server else None
-    if not same_run(one, other):
-        for side, recorded in zip(sides, (one, other), strict=True):
+    together = same_run(one, other)
+    for side, recorded in zip(sides, (one, other), strict=True):
+        side["checks"] = _checks(recorded, together)
+        if not together:
             side.update(_run_conditions(recorded))
     return sides[0], sides[1]
 
@@ -85,6 +87,13 @@ def _run_conditions(one: Recorded) -> dict[str, str | None]:
         "container runtime": str(settings["runtime"]) if "runtime" in settings else None,
         "server restart": str(settings["server_restart"]) if "server_restart" in settings else None,
     }
+
+
+def _checks(one: Recorded, together: bool) -> str | None:
+    """Which version of the task's checks gave the ten verdicts; a run that does not say had one version of them."""
+    of_run = one.run.tasks.get(one.record.key.task) or ("those of the run" if together else None)
+    found = {verdict.fingerprint or of_run for verdict in one.record.counted_verdicts}
+    return None if None in found or not found else ", ".join(sorted(filter(None, found)))
 
 
 def _steady_gpu(line: str) -> str:

@@ -64,10 +64,10 @@ def choose_draw(check: Check, task: Task, run_key: bytes, *, limit: int = 64) ->
     trouble: dict[str, int] = {}
     for n in range(limit):
         seed = derive_seed(run_key, task.digest, check.name, n)
-        misjudged = _misjudged(check, task, n, seed)
-        if not misjudged:
+        wrong = misjudged(check, task, n, seed)
+        if not wrong:
             return ChosenDraw(check.name, n, seed)
-        for name in misjudged:
+        for name in wrong:
             trouble[name] = trouble.get(name, 0) + 1
     worst = ", ".join(f"{name} in {count}" for name, count in sorted(trouble.items(), key=lambda item: -item[1]))
     raise TaskAuthorError(f"{task.name}: {check.name} misjudges {worst} of {limit} draws", "make it more telling")
@@ -95,7 +95,11 @@ def try_tree(check: Check, task: Task, tree: Tree, n: int, seed: int) -> Verdict
     return Verdict(check.name, check.beyond, outcome, reason, seconds, n, seed, fault)
 
 
-def _misjudged(check: Check, task: Task, n: int, seed: int) -> Sequence[str]:
+def misjudged(check: Check, task: Task, n: int, seed: int) -> Sequence[str]:
+    """The solutions on which a check says the wrong thing with this draw: the reference, or some of ``@kills``.
+
+    Raises TaskAuthorError when the check breaks.
+    """
     names = (REFERENCE, *check.kills)
     verdicts = [try_solution(check, task, name, n, seed) for name in names]
     for name, verdict in zip(names, verdicts, strict=True):

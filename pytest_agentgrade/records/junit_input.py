@@ -155,6 +155,7 @@ def _verdict(case: JUnitCase) -> VerdictRecord | None:
         seconds=_seconds(case.element),
         draw_n=_small_int(n),
         draw_seed=escape(seed),
+        fingerprint=escape(case.properties.get(f"{PREFIX}checks", ""), 100),
     )
 
 

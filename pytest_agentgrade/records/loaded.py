@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_agentgrade.records.model import AttemptRecord, RunRecord
 from pytest_agentgrade.records.store import RunStore
+from pytest_agentgrade.wording import counted
 
 
 @dataclass(frozen=True)
@@ -23,4 +25,15 @@ class LoadedRun:
 def load_folder(folder: Path) -> LoadedRun:
     """Read a run folder; SettingsError when it holds no run."""
     store = RunStore(folder)
-    return LoadedRun(store.run(), tuple(store.records()), folder)
+    run, records = store.run(), tuple(store.records())
+    return LoadedRun(run, records, folder, tuple(_judged_again(run, records)))
+
+
+def _judged_again(run: RunRecord, records: Sequence[AttemptRecord]) -> Iterator[str]:
+    """A sentence for each task with verdicts of checks that were changed after the run was made."""
+    for task, made_with in run.tasks.items():
+        judged = [record for record in records if record.key.task == task and record.verdicts]
+        changed = sum(any(v.fingerprint not in ("", made_with) for v in record.verdicts) for record in judged)
+        if changed:
+            what = f"{run.run_id}: {changed} of {counted(len(judged), 'attempt')} at {task}"
+            yield f"{what} were judged again by checks that have changed since the run was made."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pytest_agentgrade.records.token_account import DraftSteps, SpeedRecord, TokenAccount
 
@@ -189,6 +189,8 @@ class VerdictRecord(_Record):
     draw_n: int
     draw_seed: str
     """Hex; Python integers of this size do not fit JSON readers."""
+    fingerprint: str = ""
+    """``Task.fingerprint`` of the task as it was judged; empty in older versions and in JUnit: the run's own."""
 
 
 class FaultRecord(_Record):
@@ -262,8 +264,14 @@ class RunRecord(_Record):
     draw_key: str
     """Hex key of the draws; secret while agents run, needed to judge again."""
     host: dict[str, str]
-    image: str | None = None
-    image_id: str | None = None
     patches: str | None = None
     tasks: dict[str, str] = Field(default_factory=dict)
     """Task -> digest of all that is asked and of its checks; empty in records of older versions."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_image(cls, data: Any) -> Any:
+        """Older versions had two fields for an image here, never filled: each attempt says which one it had."""
+        if not isinstance(data, dict):
+            return data
+        return {name: value for name, value in data.items() if name not in ("image", "image_id")}

@@ -13,6 +13,7 @@ from junitparser import Error, Failure, JUnitXml, Properties, Property, TestCase
 
 from pytest_agentgrade.errors import HostError
 from pytest_agentgrade.records.junit_input import all_cases, parse_junit, read_case
+from pytest_agentgrade.records.junit_names import PREFIX
 from pytest_agentgrade.records.loaded import LoadedRun, load_folder
 from pytest_agentgrade.records.model import AttemptRecord, VerdictRecord
 from pytest_agentgrade.reporting.properties import case_properties
@@ -61,6 +62,8 @@ def _of_folder(loaded: LoadedRun) -> Iterator[tuple[str, TestCase]]:
             properties = Properties()
             for name, value in case_properties(record, loaded.run, beyond=beyond, draw=draw, whole=place == 0):
                 properties.add_property(Property(name, str(value)))
+            if verdict is not None and verdict.fingerprint not in ("", loaded.run.tasks.get(record.key.task)):
+                properties.add_property(Property(f"{PREFIX}checks", verdict.fingerprint))  # they changed since the run
             case.append(properties)
             yield f"{record.key.mode} / {record.key.task}", case
 

@@ -88,6 +88,18 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         RunStore(tmp_path).run()
 
 
+def test_a_run_of_an_older_version_is_read_without_its_empty_image(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "run")
+    store.create(a_run())
+    written = tmp_path / "run" / "run.json"
+    kept = store.run()
+    written.write_text(written.read_text().replace('"patches"', '"image": null, "image_id": null, "patches"'))
+    assert store.run() == kept
+    written.write_text(written.read_text().replace('"image_id"', '"picture"'))
+    with pytest.raises(HostError, match=r"run\.json is no RunRecord of schema 1: picture"):
+        store.run()
+
+
 def test_another_schema_is_refused(tmp_path: Path) -> None:
     store = RunStore(tmp_path / "run")
     store.create(a_run())
