@@ -47,6 +47,7 @@ def run_part(loaded: LoadedRun) -> RunPart:
 def _facts(run: RunRecord, records: Sequence[AttemptRecord]) -> list[tuple[str, str]]:
     images = _distinct(record.agent.image_id for record in records if record.agent)
     agents = _distinct(f"{r.agent.agent} {r.agent.agent_version}" for r in records if r.agent)
+    packages = _distinct(name for record in records if record.agent for name in record.agent.agent_packages)
     gpus = _distinct(gpu for record in records if record.server for gpu in record.server.gpus)
     memory = run.host.get("memory_bytes", "")
     host = {**run.host, "memory": size(int(memory)) if memory.isdecimal() else memory}
@@ -56,6 +57,7 @@ def _facts(run: RunRecord, records: Sequence[AttemptRecord]) -> list[tuple[str, 
         ("made with", f"pytest-agentgrade {run.version}" if run.version else ""),
         ("order", f"{run.order}, {len(run.plan)} attempts, plan {run.plan_digest[:16]}".removesuffix(", plan ")),
         ("agent", ", ".join(agents)),
+        ("packages of the agent", f"{len(packages)}, listed in 3-agent.json of each attempt" if packages else ""),
         ("sandbox image", ", ".join(images)),
         ("patches", run.patches or ""),
         *((name, text) for name, text in host.items() if name != "memory_bytes"),
