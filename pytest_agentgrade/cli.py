@@ -91,6 +91,7 @@ def _names(text: str) -> list[str]:
 def _setup(options: argparse.Namespace) -> int:
     from pytest_agentgrade.attempt.agents.installing import build_agent_image
     from pytest_agentgrade.attempt.agents.packages import find_package
+    from pytest_agentgrade.attempt.server.embedded_library import prepare_library
     from pytest_agentgrade.sandbox.engine import connect
     from pytest_agentgrade.sandbox.setup import run_setup
 
@@ -98,6 +99,7 @@ def _setup(options: argparse.Namespace) -> int:
         raise SettingsError("--agent-version without --agent", "say which agent: --agent opencode, for example")
     package = None if options.agent is None else find_package(options.agent, options.agent_version)
     run_setup(print)
+    prepare_library(print)
     if package is not None:
         client = connect()
         try:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import docker
 
-from pytest_agentgrade.errors import EngineUnavailable, HostError
+from pytest_agentgrade.errors import EngineUnavailable
 from pytest_agentgrade.sandbox.engine import connect
 from pytest_agentgrade.sandbox.image import Image, ensure_image
 from pytest_agentgrade.sandbox.owner import process_start_time
 from pytest_agentgrade.sandbox.sweep import sweep
+from pytest_agentgrade.sandbox.system_packages import (
+    SYSTEM_PATH,
+    can_install,
+    find_program,
+    install_packages,
+    run_program,
+)  # fmt: skip
 
 PACKAGES = ("docker.io", "iptables")
-_SYSTEM_PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
 _START_SECONDS = 60.0
 _RUNTIME_FOLDER = Path("/var/run")
 _PID_FILES = {"docker.pid": "dockerd", "docker/containerd/containerd.pid": "containerd"}
@@ -54,12 +59,12 @@ def _engine(log: Log) -> docker.DockerClient:
         if os.environ.get("DOCKER_HOST") or "permission denied" in str(error).lower():
             raise  # an engine of somebody's choice: its own hint says more than we could do
         log(error.message)
-    if _find("dockerd") is None:
+    if find_program("dockerd") is None:
         install(log)
     command = start_command()
     if command is None:
         log("starting the engine with systemd")
-        _run(("systemctl", "start", "docker"))
+        run_program(("systemctl", "start", "docker"), _BY_HAND)
         return wait_until_ready(connect, lambda: "")
     clear_stale_pid_files(_RUNTIME_FOLDER, log)
     return start_in_background(command, engine_log(), connect, log)
@@ -93,14 +98,11 @@ def _is_running(pid: int, program: str) -> bool:
 
 def install(log: Log) -> None:
     """Install the engine with apt. Raises EngineUnavailable where that is not possible."""
-    if os.geteuid() != 0 or _find("apt-get") is None:
-        how = _BY_HAND if _find("apt-get") is None else "run `agentgrade setup` as root"
+    if not can_install():
+        how = _BY_HAND if find_program("apt-get") is None else "run `agentgrade setup` as root"
         raise EngineUnavailable("no Docker engine is installed", how)
-    log(f"installing {' and '.join(PACKAGES)} with apt-get")
-    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-    _run(("apt-get", "update", "-qq"), quiet)
-    _run(("apt-get", "install", "-y", "-qq", "--no-install-recommends", *PACKAGES), quiet)
-    if _find("dockerd") is None:
+    install_packages(PACKAGES, log, _BY_HAND)
+    if find_program("dockerd") is None:
         raise EngineUnavailable("apt-get installed no dockerd", _BY_HAND)
 
 
@@ -108,7 +110,7 @@ def start_command() -> tuple[str, ...] | None:
     """How to start the engine here; None where systemd does it. Raises EngineUnavailable when we may not."""
     if os.geteuid() != 0:
         raise EngineUnavailable("the Docker engine is installed but does not run", "`sudo systemctl start docker`")
-    return None if Path("/run/systemd/system").is_dir() else (_find("dockerd") or "dockerd",)
+    return None if Path("/run/systemd/system").is_dir() else (find_program("dockerd") or "dockerd",)
 
 
 def engine_log() -> Path:
@@ -124,7 +126,7 @@ def start_in_background(
     """Run the engine in a session of its own until it answers; it stays when we end. Raises EngineUnavailable."""
     log(f"starting {command[0]} in the background; its log is {log_file}")
     script = 'log=$1; shift; "$@" >"$log" 2>&1 </dev/null &'
-    environment = {**os.environ, "PATH": _SYSTEM_PATH}
+    environment = {**os.environ, "PATH": SYSTEM_PATH}
     subprocess.run(
         ["sh", "-c", script, "sh", str(log_file), *command], check=True, start_new_session=True, env=environment
     )
@@ -148,26 +150,9 @@ def wait_until_ready(
         time.sleep(0.2)
 
 
-def _run(command: tuple[str, ...], extra: Mapping[str, str] | None = None) -> None:
-    environment = {**os.environ, "PATH": _SYSTEM_PATH, **(extra or {})}
-    try:
-        done = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        )
-    except OSError as error:
-        raise HostError(f"cannot run `{command[0]}`: {error}", _BY_HAND) from error
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()[-3:]
-        raise HostError(f"`{' '.join(command)}` failed: {'; '.join(said)}", _BY_HAND)
-
-
 def _last_lines(log_file: Path) -> str:
     try:
         lines = log_file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     except OSError:
         return ""
     return "; ".join(lines[-3:])
-
-
-def _find(program: str) -> str | None:
-    return shutil.which(program, path=_SYSTEM_PATH)

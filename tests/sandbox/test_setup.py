@@ -11,7 +11,7 @@ import docker
 import pytest
 
 from pytest_agentgrade.errors import EngineUnavailable
-from pytest_agentgrade.sandbox import setup
+from pytest_agentgrade.sandbox import setup, system_packages
 from pytest_agentgrade.sandbox.engine import connect
 from pytest_agentgrade.sandbox.image import Image
 
@@ -64,7 +64,7 @@ def test_without_root_the_way_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_apt_the_way_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(setup, "_SYSTEM_PATH", "/nowhere")
+    monkeypatch.setattr(system_packages, "SYSTEM_PATH", "/nowhere")
     with pytest.raises(EngineUnavailable, match=r"docs\.docker\.com"):
         setup.install(lambda _: None)
 
@@ -75,7 +75,7 @@ def test_install_asks_apt_for_the_engine(tmp_path: Path, monkeypatch: pytest.Mon
     apt.write_text(f'#!/bin/sh\necho "$DEBIAN_FRONTEND $*" >> {tmp_path}/calls\n: > {tmp_path}/dockerd\n'
                    f"chmod +x {tmp_path}/dockerd\n")  # fmt: skip
     apt.chmod(0o755)
-    monkeypatch.setattr(setup, "_SYSTEM_PATH", f"{tmp_path}:/bin:/usr/bin")
+    monkeypatch.setattr(system_packages, "SYSTEM_PATH", f"{tmp_path}:/bin:/usr/bin")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     setup.install(lambda _: None)
     assert (tmp_path / "calls").read_text().splitlines() == [

@@ -22,10 +22,12 @@ from pytest_agentgrade.errors import HostError
 from pytest_agentgrade.sandbox.derive import find_prepared
 from pytest_agentgrade.sandbox.image import Image, ensure_image
 from pytest_agentgrade.sandbox.layer import add_layer, is_binary, needed_libraries
+from pytest_agentgrade.sandbox.system_packages import can_install, find_program, install_packages
 
 PACKAGES_LABEL = "agentgrade.agent-packages"
 """Label of an image: ``name==version`` of all that was installed, with a space between."""
 _INSTALL_SECONDS = 1_800.0
+_NODE_BY_HAND = "install Node.js with npm, or give agent_image"
 Log = Callable[[str], None]
 
 
@@ -42,6 +44,7 @@ def build_agent_image(client: docker.DockerClient, package: AgentPackage, log: L
         root = Path(folder, "root")
         home = root / PLACE
         (home / "bin").mkdir(parents=True)
+        _prepare_installer(package, log)
         log(f"installing {package.package} {package.version} from {package.registry.value}")
         install = {Registry.NPM: _install_npm, Registry.PYPI: install_pypi}[package.registry]
         resolved = install(package, home, Path(folder))
@@ -58,6 +61,12 @@ def build_agent_image(client: docker.DockerClient, package: AgentPackage, log: L
     return Image(package.tag, made, base.python)
 
 
+def _prepare_installer(package: AgentPackage, log: Log) -> None:
+    """Have npm, which apt can bring, for what comes from there."""
+    if package.registry is Registry.NPM and find_program("npm") is None and can_install():
+        install_packages(("nodejs", "npm"), log, _NODE_BY_HAND)
+
+
 def installed_packages(client: docker.DockerClient, image_id: str) -> tuple[str, ...]:
     """``name==version`` of all that an image we made has beside the sandbox image; empty for others. HostError."""
     api: Any = client.api
@@ -72,7 +81,7 @@ def _install_npm(package: AgentPackage, home: Path, folder: Path) -> Mapping[str
     """Name -> version of all that was installed."""
     npm = shutil.which("npm")
     if npm is None:
-        raise HostError(f"npm is needed to install {package.package}", "install Node.js with npm, or give agent_image")
+        raise HostError(f"npm is needed to install {package.package}", _NODE_BY_HAND)
     flags = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--omit=dev", "--force")
     wanted = (f"{package.package}@{package.version}", *package.pins)
     _run((npm, "install", *flags, "--prefix", str(home), *wanted), folder)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.metadata
-import importlib.util
 import shutil
 import sys
 from collections.abc import Collection
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 from pytest_agentgrade.assignment.mode import Mode
 from pytest_agentgrade.attempt.server import embedded_flags, flags
 from pytest_agentgrade.attempt.server.config import EMBEDDED, ServerConfig, ServerKind
+from pytest_agentgrade.attempt.server.embedded_library import require_library
 from pytest_agentgrade.errors import SettingsError
 
 _EMBEDDED_MODULE = "pytest_agentgrade.attempt.server.embedded"
@@ -69,9 +69,7 @@ def _url_command(mode: Mode, config: ServerConfig, server: str) -> ServerCommand
 
 
 def _embedded_command(mode: Mode, config: ServerConfig) -> ServerCommand:
-    if importlib.util.find_spec("xllamacpp") is None:
-        remedy = "pip install 'pytest-agentgrade[embedded]', or name a llama-server binary with the setting 'server'"
-        raise SettingsError("the embedded server needs xllamacpp, which is not installed", remedy)
+    require_library()
     embedded_flags.check((*config.args, *mode.server_args))
     program = (sys.executable, "-P", "-m", _EMBEDDED_MODULE)
     build = f"xllamacpp {importlib.metadata.version('xllamacpp')}"
