@@ -83,7 +83,7 @@ def _run_conditions(one: Recorded) -> dict[str, str | None]:
     parts = [host.get(name) for name in ("system", "machine", "cores", "memory_bytes")]
     return {
         "host": ", ".join(part for part in parts if part) or None,
-        "GPU": ("; ".join(map(_steady_gpu, server.gpus)) or "none") if server else None,
+        "GPU": ("; ".join(map(_steady_gpu, server.gpus)) or "no NVIDIA GPU seen") if server else None,
         "container runtime": str(settings["runtime"]) if "runtime" in settings else None,
         "server restart": str(settings["server_restart"]) if "server_restart" in settings else None,
     }

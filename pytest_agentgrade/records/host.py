@@ -8,6 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+_SMI_SECONDS = 20.0
+
 
 def describe_host() -> dict[str, str]:
     """Operating system, Python, processor, cores and memory of this host, as far as they can be read."""
@@ -22,29 +24,34 @@ def describe_host() -> dict[str, str]:
 
 
 def describe_gpus() -> list[str]:
-    """One line for each NVIDIA GPU (name, driver, memory total and used in MiB); empty where there is none."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return []
-    query = "--query-gpu=name,driver_version,memory.total,memory.used"
-    command = [program, query, "--format=csv,noheader"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-    return [line.strip() for line in done.stdout.splitlines() if line.strip()] if done.returncode == 0 else []
+    """One line for each NVIDIA GPU (name, driver, memory total and used in MiB); empty where none is told of.
+
+    GPUs of other makers are not looked for: nothing is said of them.
+    """
+    said = _nvidia_smi("--query-gpu=name,driver_version,memory.total,memory.used", "--format=csv,noheader")
+    return [line.strip() for line in said or () if line.strip()]
 
 
 def process_vram_bytes(pid: int) -> int | None:
-    """GPU memory that a process and its children hold now; None without nvidia-smi, or when it names none of them."""
+    """GPU memory that a process and its children hold now, on all GPUs; None where nothing is told of any of them."""
+    said = _nvidia_smi("--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits")
+    family = {str(pid), *map(str, _children(pid))}
+    rows = [[cell.strip() for cell in line.split(",")] for line in said or ()]
+    held = [int(row[1]) for row in rows if len(row) == 2 and row[0] in family and row[1].isdecimal()]
+    return sum(held) * 1024 * 1024 if held else None
+
+
+def _nvidia_smi(*arguments: str) -> list[str] | None:
+    """Lines of its output; None where it is missing, fails, or hangs as it does with a broken driver."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return None
-    command = [program, "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-    if done.returncode != 0:
+    try:
+        command = [program, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SMI_SECONDS, check=False)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
-    family = {pid, *_children(pid)}
-    rows = [line.split(",") for line in done.stdout.splitlines()]
-    held = [int(row[1]) for row in rows if len(row) == 2 and row[1].strip().isdigit() and int(row[0]) in family]
-    return sum(held) * 1024 * 1024 if held else None
+    return done.stdout.splitlines() if done.returncode == 0 else None
 
 
 def _children(pid: int) -> set[int]:

@@ -85,6 +85,16 @@ def test_a_changed_task_does_not_join_a_run(folder: Path, changed: str) -> None:
     assert done.code == 4 and f"made with other settings: task {TASK}" in done.output, done.output
 
 
+def test_a_setting_that_an_older_version_did_not_know_was_as_by_default(folder: Path) -> None:
+    assert grade(folder, *NOTHING).code == 5
+    record = json.loads((folder / "run" / "run.json").read_text())
+    del record["settings"]["abort_loops"]
+    (folder / "run" / "run.json").write_text(json.dumps(record))
+    assert grade(folder, *NOTHING).code == 5
+    done = grade(folder, *NOTHING, "--agent-abort-loops")
+    assert done.code == 4 and "made with other settings: abort_loops" in done.output, done.output
+
+
 def test_draws_that_cannot_be_made_leave_a_record(folder: Path) -> None:
     for name in ("task_fixtures", "hidden_checks"):
         shutil.copytree(PROJECT / name / TASK, folder / name / TASK)
