@@ -205,7 +205,7 @@ def suggest(word: str, known: Iterable[str]) -> str:
 
 def _place_of(key: str) -> str:
     """What to write in place of a key that is no setting."""
-    inside = {"sampling": Sampling, "modes.NAME": ModeSettings}
+    inside: dict[str, type[BaseModel]] = {"sampling": Sampling, "modes.NAME": ModeSettings}
     for table, model in inside.items():
         if key in model.model_fields:
             return f"it belongs into [{table}]"

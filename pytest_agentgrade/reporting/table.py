@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
 
 from pytest_agentgrade.reporting.page import PAGE_WIDTH, TableRow
 
@@ -86,5 +85,5 @@ def _broken(text: str, size: int) -> list[str]:
 
 def _line(row: Sequence[str], sizes: Sequence[int]) -> str:
     first, *rest = row
-    cells = [first.ljust(sizes[0]), *(cell.rjust(size) for cell, size in zip_longest(rest, sizes[1:], fillvalue=""))]
+    cells = [first.ljust(sizes[0]), *(cell.rjust(size) for cell, size in zip(rest, sizes[1:], strict=True))]
     return TableRow(GAP.join(cells).rstrip())

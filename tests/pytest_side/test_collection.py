@@ -98,6 +98,6 @@ def test_failed_checks_stand_in_the_matrix_and_the_summary_comes_last(tmp_path: 
     assert "short test summary" not in calm.output and "    def test_" not in calm.output
     assert calm.output.splitlines()[-2].startswith("records: ")
     refused = "csv_ledger[patches-1]: submission refused, fails every check: the patch holds text but no change"
-    assert calm.output.count("submission refused") == 1 and refused in calm.output
+    assert calm.output.count("submission refused") == 1 and refused in " ".join(calm.output.split())
     asked = run_pytest(tmp_path, *chosen, "-rf", "--tb=long")
     assert "short test summary" in asked.output and "submission refused" in asked.output

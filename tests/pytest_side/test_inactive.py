@@ -50,7 +50,7 @@ MISTAKES = [
     (("--agent-mode=mtp", "--agent-seed=4242,x"), "--agent-seed=4242,x cannot be read"),
     (("--agent-mode=mtp", "--agent-seed=1,1"), "names a value twice - use --agent-repeat"),
     (("--agent-mode=mtp", "--agent-repeat=0"), "--agent-repeat: repeats = 0 cannot be used"),
-    (("--agent-mode=mtp", "--agent-response-tokens=-1"), "--agent-response-tokens: response_tokens.0 = -1"),
+    (("--agent-mode=mtp", "--agent-response-tokens=-1"), "--agent-response-tokens: response_tokens = -1"),
     (("--agent-mode=mtp", "--agent-task-seconds=nan"), "--agent-task-seconds: task_seconds = nan"),
     (("--agent-mode=mtp", "--agent-task-seconds=soon"), "--agent-task-seconds=soon cannot be read"),
     (("--agent-mode=mtp", "--agent-exit=0"), "--agent-exit: exit = '0' cannot be used"),
