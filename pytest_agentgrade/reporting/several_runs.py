@@ -119,7 +119,8 @@ def _joined(experiment: Experiment, runs: Sequence[LoadedRun]) -> RunRecord:
     if len(runs) == 1:
         return runs[0].run
     plan = [record.key for record in experiment.records]
-    names = {"run_id": ", ".join(run.run.run_id for run in runs), "plan": plan, "order": "blocked"}
+    modes = {name: table for run in runs for name, table in run.run.modes.items()}
+    names = {"run_id": ", ".join(run.run.run_id for run in runs), "plan": plan, "order": "blocked", "modes": modes}
     return runs[0].run.model_copy(update=names)
 
 

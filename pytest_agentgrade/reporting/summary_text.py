@@ -103,10 +103,46 @@ def summary_notes(run: RunRecord, records: Sequence[AttemptRecord], summaries: S
             notes.append(
                 f"{one.mode}: {counted(one.contradicted, 'attempt')} ran on a server that was NOT in this mode."
             )
-    notes += [*_aborted(records), *_refused(records), *_faults(records), *_broken_checks(records)]
+    notes += [
+        *_lossy(run, summaries),
+        *_died(records),
+        *_aborted(records),
+        *_refused(records),
+        *_faults(records),
+        *_broken_checks(records),
+    ]
     notes += speed_notes(summaries)
     if any(one.patches_per_hour is not None for one in summaries):
         notes.append("All attempts count in patches/hour, whatever stopped them.")
+    return notes
+
+
+def _lossy(run: RunRecord, summaries: Sequence[ModeSummary]) -> list[str]:
+    """Modes that say of themselves that they change what the model writes."""
+    modes = dict.fromkeys(one.mode for one in summaries)
+    return [
+        f"{mode} is declared lossy: it trades quality for speed. Compare it with the same model, token by token, "
+        "and with the model it was made from."
+        for mode in modes
+        if run.modes.get(mode, {}).get("lossless") is False
+    ]
+
+
+def _died(records: Sequence[AttemptRecord]) -> list[str]:
+    """A server that dies under the agent is an outcome of its mode; what the others came to is told beside it."""
+    by_mode: dict[str, list[AttemptRecord]] = {}
+    for record in records:
+        if record.complete:
+            by_mode.setdefault(record.key.mode, []).append(record)
+    notes = []
+    for mode, group in by_mode.items():
+        alive = [one for one in group if one.submission is None or not one.submission.has_ending("server_died")]
+        if died := len(group) - len(alive):
+            works = sum(one.delivers for one in alive)
+            notes.append(
+                f"{mode}: the server died in {counted(died, 'attempt')}, which count as they stand. Without them "
+                f"{works} of {len(alive)} left a working patch."
+            )
     return notes
 
 

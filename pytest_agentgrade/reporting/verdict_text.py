@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 
 from pytest_agentgrade.analysis.figures import Comparison, KindOfWork, RateFigures
@@ -12,7 +13,8 @@ _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 def verdict_lines(comparison: Comparison, work: KindOfWork | None = None) -> list[str]:
     """Two sentences, the patches per hour, what it means by kind of work, and what limits it; one line each."""
     lines = [_finding(comparison), _reach(comparison), _per_hour(comparison), _kinds(comparison, work)]
-    return [line for line in (*lines, _time(comparison), *_reservations(comparison)) if line]
+    lines += [_several_tries(comparison), _checks(comparison), _time(comparison), *_reservations(comparison)]
+    return [line for line in lines if line]
 
 
 def _finding(c: Comparison) -> str:
@@ -89,6 +91,30 @@ def _kinds(c: Comparison, work: KindOfWork | None) -> str:
         return f"{short}; for whole patches there is no ratio."
     known = "" if c.faster_per_hour else ", which these pairs cannot tell from no change"
     return f"{short}; whole patches per hour come to {c.rates.ratio:.2f} times{known}."
+
+
+def _several_tries(c: Comparison) -> str:
+    """pass@k of all counted attempts of both modes; pass@1 alone is the success rate."""
+    ks = [k for k in (1, 2, 5, 10, 20) if k in c.first.pass_at_k and k in c.second.pass_at_k]
+    if len(ks) < 2:
+        return ""
+    sides = (f"{one.mode} {', '.join(f'{100 * one.pass_at_k[k]:.0f} %' for k in ks)}" for one in (c.second, c.first))
+    return f"A working patch in {_listed(ks)} attempts at a task (pass@k, mean over tasks): {'; '.join(sides)}."
+
+
+def _checks(c: Comparison) -> str:
+    """Shown for what they are: the checks of one attempt stand and fall together."""
+    low, high = points(c.check_difference_interval.low), points(c.check_difference_interval.high)
+    return (
+        f"Checks passed, mean over attempts: {c.second.mode} {100 * c.second.check_share:.0f} %, {c.first.mode} "
+        f"{100 * c.first.check_share:.0f} %; over the pairs {points(c.check_difference)} points (95 % interval {low} "
+        f"to {high})."
+    )
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    *before, last = map(str, numbers)
+    return f"{', '.join(before)} or {last}"
 
 
 def _time(c: Comparison) -> str:

@@ -88,3 +88,16 @@ def test_markdown_is_a_table() -> None:
     lines = summary_lines(a_run(records), records, markdown=True)
     assert lines[2].startswith("| mode | attempts | working patches | checks passed | tok/s | time to patch | patches/")
     assert lines[3].startswith("| --- | ---: |")
+
+
+def test_a_server_that_died_counts_and_is_told_beside() -> None:
+    records = [an_attempt(a_key(seed=1)), an_attempt(a_key(seed=2), passed=1, endings=["server_died"])]
+    text = " ".join("\n".join(summary_lines(a_run(records), records)).split())
+    assert "mtp: the server died in 1 attempt, which count as they stand. Without them 1 of 1 left a working" in text
+
+
+def test_a_lossy_mode_is_called_one() -> None:
+    records = [an_attempt()]
+    for lossless, said in ((False, True), (True, False)):
+        lines = summary_lines(a_run(records, modes={"mtp": {"lossless": lossless}}), records)
+        assert any("mtp is declared lossy" in line for line in lines) is said

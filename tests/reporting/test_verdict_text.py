@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pytest_agentgrade.analysis.comparison import correct
 from pytest_agentgrade.analysis.figures import KindOfWork
-from pytest_agentgrade.reporting.verdict_text import verdict_lines
+from pytest_agentgrade.reporting.verdict_text import p_value, points, verdict_lines
 from tests.analysis.pairs_made_here import an_outcome, compared, pairs_of, study_pairs
 
 
 def test_the_study_in_plain_sentences() -> None:
-    finding, reach, per_hour, kinds, tasks = verdict_lines(compared(study_pairs()), KindOfWork(39.4, 78.8, 36.0, 56.2))
+    lines = verdict_lines(compared(study_pairs()), KindOfWork(39.4, 78.8, 36.0, 56.2))
+    finding, reach, per_hour, kinds, tries, checks, tasks = lines
     assert finding.startswith("No evidence that on or off delivers more working patches: on 2 of 8, off 3 of 8")
     assert "exact McNemar p = 1.00" in finding
     assert reach.startswith(
@@ -18,6 +21,10 @@ def test_the_study_in_plain_sentences() -> None:
     assert "these pairs do not tell which delivers more per hour" in per_hour
     assert "run 2.00 times as fast with on (78.8 against 39.4 tok/s), all responses 1.56 times" in kinds
     assert "these pairs cannot tell from no change" in kinds
+    assert tries == (
+        "A working patch in 1 or 2 attempts at a task (pass@k, mean over tasks): on 25 %, 25 %; off 38 %, 50 %."
+    )
+    assert checks.startswith("Checks passed, mean over attempts: on 32 %, off 44 %; over the pairs -11 points (95 % ")
     assert tasks == "This is said of these 4 tasks only; for tasks like them it takes 10 or more."
 
 
@@ -27,6 +34,44 @@ def test_a_winner_is_named_with_its_evidence() -> None:
     assert "p = 0.003" in lines[0]
     assert "on delivers more of them per hour" in lines[2]
     assert any("drifts with time" in line for line in lines)
+
+
+def test_a_winner_tells_what_it_takes_for_granted() -> None:
+    pairs = pairs_of(second_only=12)
+    assert "Taken for granted" not in verdict_lines(compared(pairs))[0]
+    apart = verdict_lines(compared(pairs, order="blocked", unproven_pairs=12))[0]
+    assert apart.endswith(
+        "Taken for granted: nothing drifted with time (the modes ran one after the other) and what is not known of "
+        "twelve pairs was equal."
+    )
+
+
+def test_a_winner_needs_no_more_pairs_for_what_it_has_shown() -> None:
+    reach = verdict_lines(compared(pairs_of(second_only=6, neither=2)))[1]
+    assert reach.startswith("Eight pairs cannot reliably show a difference under 80 points; about")
+    assert "the observed one" not in reach
+
+
+def test_several_comparisons_have_less_power_and_say_so() -> None:
+    one, _ = correct([compared(pairs_of(second_only=6, neither=2))] * 2)
+    finding, reach = verdict_lines(one)[:2]
+    assert "95 % interval of this comparison alone" in finding and one.winner is None
+    assert "cannot reliably show a difference under 90 points" in reach
+    assert "level 5 % over all 2 comparisons" in reach
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.0, "0"), (0.003, "+0.3"), (-0.0099, "-1.0"), (0.0004, "0"), (0.5, "+50")]
+)
+def test_what_is_not_nothing_does_not_look_like_it(share: float, text: str) -> None:
+    assert points(share) == text
+
+
+@pytest.mark.parametrize(
+    ("p", "text"), [(0.0502, "= 0.05020"), (0.0312, "= 0.031"), (0.5, "= 0.50"), (1e-5, "< 0.001")]
+)
+def test_a_p_value_shows_on_which_side_of_the_level_it_lies(p: float, text: str) -> None:
+    assert p_value(p) == text
 
 
 def test_the_winner_may_be_the_first_mode() -> None:
