@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 from collections.abc import Iterable
 
 PAGE_WIDTH = 80
 """Columns where nobody says how many there are: pipes, files, CI logs."""
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+_UNIT = re.compile(r"(?<=\d) (?=%|s\b|tok/s|GiB)")
+"""A blank between a figure and its unit."""
 _NARROWEST, _WIDEST = 60, 100
 """Narrower, tables fall apart; wider, lines are hard to read."""
 
@@ -35,7 +39,9 @@ def _folded(line: str, width: int) -> list[str]:
     if isinstance(line, TableRow) or len(line) <= width:
         return [line]
     indent = " " * (len(line) - len(line.lstrip(" ")))
-    return textwrap.wrap(
-        line.strip(), width, initial_indent=indent, subsequent_indent=indent + "  ",
+    held = _UNIT.sub(_NO_BREAK, line.strip())
+    parts = textwrap.wrap(
+        held, width, initial_indent=indent, subsequent_indent=indent + "  ",
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
+    return [part.replace(_NO_BREAK, " ") for part in parts]

@@ -40,6 +40,10 @@ def test_prose_is_folded_and_tables_are_not() -> None:
     assert " ".join(" ".join(lines[2:]).split()) == " ".join(["word"] * 30)
 
 
+def test_a_figure_is_not_torn_from_its_unit() -> None:
+    assert fold(["x" * 56 + " 50 % and more"], 60)[1] == "  50 % and more"
+
+
 def test_what_is_to_be_copied_is_never_broken() -> None:
     path = "/a-long/path-to/" + "x" * 100
     assert fold([f"see {path} for more"], 60)[1].strip() == path
