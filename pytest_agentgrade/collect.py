@@ -16,8 +16,9 @@ from pytest_agentgrade.attempt.agents.base import Agent
 from pytest_agentgrade.errors import AgentGradeError, SettingsError, TaskAuthorError, as_fault
 from pytest_agentgrade.plan import AttemptKey, order_notes, plan_lines
 from pytest_agentgrade.reporting.failures import OtherFailures
-from pytest_agentgrade.run import Run, RunSetup, prepare
+from pytest_agentgrade.run import Run
 from pytest_agentgrade.run_folder import choose_folder
+from pytest_agentgrade.run_setup import RunSetup, prepare
 from pytest_agentgrade.wording import counted
 
 _KEY = pytest.StashKey[AttemptKey]()
@@ -121,11 +122,15 @@ class GradingSession:
         self._selected = [item.stash[_KEY] for item in items if _KEY in item.stash]
 
     def begin(self, config: pytest.Config) -> None:
-        """Create or find the run's folder; workers are told by the controller."""
+        """Create or find the run's folder; workers are told by the controller. What the host lacks is told before."""
         if options.only_looks(config):
             return
         worker = getattr(config, "workerinput", None)
         self._controller = worker is None
+        if self._controller:
+            from pytest_agentgrade.machine import check_host
+
+            check_host(self.setup.agent)
         folder = self._choose_folder(config) if worker is None else Path(worker[_WORKER_INPUT])
         self._narrate = _narrator(config)
         self.run = Run.open(self.setup, folder, None if worker is None else worker["testrunuid"], self._narrate)
@@ -160,8 +165,11 @@ class GradingSession:
         item.user_properties.extend(self.run.properties(key, check))
         with self.run.open_candidate(key, check) as opened:
             item.stash[_OPEN] = opened
-            yield opened
-            opened.dismiss()
+            try:
+                yield opened
+                opened.dismiss()
+            finally:
+                del item.stash[_OPEN]  # pytest keeps all items to the end; this holds whatever the check has lent
 
     def finish_check(self, item: pytest.Function) -> None:
         """The check's body is over: the candidate must still be in turn."""

@@ -37,6 +37,26 @@ if TYPE_CHECKING:
     from pytest_agentgrade.grading.candidate import Candidate
 
 
+def check_host(agent: Agent | None) -> None:
+    """What a run would stumble over at its first attempt: no engine that answers, no image for the agent.
+
+    Raises EngineUnavailable, or SettingsError with how to make the image.
+    """
+    client = connect()
+    try:
+        if agent is not None and agent.needs.image is not None and agent.needs.image_hint:
+            _agent_image(client, agent.name, agent.needs.image, agent.needs.image_hint)
+    finally:
+        client.close()
+
+
+def _agent_image(client: docker.DockerClient, agent: str, tag: str, hint: str) -> Image:
+    found = find_prepared(client, tag)
+    if found is None:
+        raise SettingsError(f"agent {agent}: its image {tag} is not on this engine", hint)
+    return Image(tag, *found)
+
+
 @dataclass(frozen=True)
 class Machine:
     """Everything a run needs of the host, opened once for each process."""
@@ -82,10 +102,7 @@ class Machine:
             return self.image
         if not needs.image_hint:
             return ensure_image(self.client, needs.image, log=self.log, use=Use.AGENT)
-        found = find_prepared(self.client, needs.image)
-        if found is None:
-            raise SettingsError(f"agent {agent.name}: its image {needs.image} is not on this engine", needs.image_hint)
-        return Image(needs.image, *found)
+        return _agent_image(self.client, agent.name, needs.image, needs.image_hint)
 
     @contextmanager
     def quiet_clock(self) -> Generator[None, None, None]:

@@ -82,3 +82,18 @@ def test_a_preset_does_not_run_among_a_candidates_files() -> None:
     inside = PROJECT / "task_fixtures" / "csv_ledger" / "workspace"
     done = run_pytest(inside, "--agent-preset=study-2026-10", "--co", "-q", *QUIET_PLUGINS)
     assert done.code == 4 and "which holds a candidate's files" in done.output
+
+
+def test_what_the_host_lacks_is_said_before_anything_starts(folder: Path) -> None:
+    nothing = {"DOCKER_HOST": f"unix://{folder}/none.sock"}
+    done = run_pytest(folder, "--agent-patches=patches", *QUIET_PLUGINS, env=nothing)
+    assert done.code == 4 and "no Docker engine answers" in done.output and "Traceback" not in done.output, done.output
+    assert not (folder / "agentgrade-runs").exists()
+
+
+def test_an_agent_without_its_image_is_said_before_anything_starts(folder: Path) -> None:
+    write_settings(folder, 'agent = "opencode"\nagent_version = "1.18.0"\n[modes.m]\nserver = "http://127.0.0.1:9"\n')
+    done = run_pytest(folder, "--agent-mode=m", *QUIET_PLUGINS)
+    hint = "is not on this engine - run `agentgrade setup --agent opencode --agent-version 1.18.0`"
+    assert done.code == 4 and hint in done.output, done.output
+    assert not (folder / "agentgrade-runs").exists()
