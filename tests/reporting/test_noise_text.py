@@ -131,3 +131,10 @@ def test_json_says_the_same(tmp_path: Path, capsys: Captured) -> None:
     assert comparison["noise"][0]["exceeded"] is False and comparison["verdict"][1].startswith("Noise floor:")
     assert placebo["second"] == "ub256" and placebo["figures"]["counts"]["second_only"] == 1
     assert report["made_twice"] == []
+
+
+def test_a_junit_file_knows_the_placebo_as_well(tmp_path: Path, capsys: Captured) -> None:
+    run, xml = placebo_run(tmp_path / "r", "+++-+---"), tmp_path / "r.xml"
+    from_folder = said(capsys, run, "-o", xml).partition("mtp against baseline")[2].partition("records:")[0]
+    from_file = said(capsys, xml).partition("mtp against baseline")[2].partition("records:")[0]
+    assert from_file == from_folder and "ub256, a placebo of baseline" in from_file
