@@ -1,130 +1,32 @@
-"""A run: what is fixed before the first attempt, and the attempts, draws and verdicts of it."""
+"""A run that is under way: its attempts, draws and verdicts."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
-import pytest_agentgrade
-from pytest_agentgrade.assignment.catalog import folders, load_tasks, task_names
-from pytest_agentgrade.assignment.mode import Mode
-from pytest_agentgrade.assignment.patch_set import PatchSet
-from pytest_agentgrade.assignment.settings import Resolved, Settings
 from pytest_agentgrade.assignment.task import Task
-from pytest_agentgrade.errors import AgentGradeError, SettingsError, as_fault
-from pytest_agentgrade.plan import AttemptKey, Plan, keys_in_order, make_plan
-from pytest_agentgrade.records.host import describe_host
-from pytest_agentgrade.records.model import AttemptRecord, DrawRecord, KeyRecord, RunRecord, SubmissionPhase
+from pytest_agentgrade.errors import AgentGradeError, as_fault
+from pytest_agentgrade.plan import AttemptKey, keys_in_order
+from pytest_agentgrade.records.model import AttemptRecord, DrawRecord, KeyRecord, SubmissionPhase
 from pytest_agentgrade.records.store import RunStore
+from pytest_agentgrade.run_setup import RunSetup
 from pytest_agentgrade.turns import Turns
 from pytest_agentgrade.waiting import Waiting
 
 if TYPE_CHECKING:
-    from pytest_agentgrade.attempt.agents.base import Agent
     from pytest_agentgrade.grading.candidate import Candidate
     from pytest_agentgrade.grading.refused import RefusedCandidate
     from pytest_agentgrade.grading.suite import Check
     from pytest_agentgrade.machine import Machine
 
 Narrator = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class RunSetup:
-    """All that is decided before anything starts: validated, the same in every process of the run."""
-
-    settings: Settings
-    sources: dict[str, str]
-    modes: tuple[Mode, ...]
-    tasks: tuple[Task, ...]
-    plan: Plan
-    agent: Agent | None = None
-    """What edits the workspaces; None where patches made elsewhere are judged."""
-    patches: PatchSet | None = None
-    without_patch: tuple[str, ...] = ()
-    """Tasks left out of the plan because the folder of patches has none for them."""
-
-    @property
-    def check_files(self) -> tuple[Path, ...]:
-        """The modules of hidden checks, one for each task."""
-        return tuple(task.check_file for task in self.tasks)
-
-    def task(self, name: str) -> Task:
-        """A task of this run by name."""
-        return next(task for task in self.tasks if task.name == name)
-
-    def mode(self, name: str) -> Mode:
-        """A mode of this run by name."""
-        return next(mode for mode in self.modes if mode.name == name)
-
-    def new_record(self, run_id: str, draw_key: str) -> RunRecord:
-        """The run's own record, with the secret key (hex) of its draws."""
-        return RunRecord(
-            run_id=run_id,
-            created_at=time.time(),
-            version=pytest_agentgrade.__version__,
-            settings=self.settings.model_dump(mode="json"),
-            sources=dict(self.sources),
-            modes={mode.name: {**asdict(mode), "server_args": list(mode.server_args)} for mode in self.modes},
-            plan=[KeyRecord(**asdict(key)) for key in self.plan.keys],
-            plan_digest=self.plan.digest,
-            order=self.plan.order,
-            draw_key=draw_key,
-            host=describe_host(),
-            patches=None if self.patches is None else str(self.patches.folder),
-            tasks={task.name: task.fingerprint for task in self.tasks},
-        )
-
-
-def prepare(
-    resolved: Resolved, rootdir: Path, mode_names: Sequence[str], patches: Path | None, agent: Agent | None = None
-) -> RunSetup:
-    """Load tasks and modes and make the plan; every mistake of the user ends here, as a SettingsError."""
-    settings = resolved.settings
-    if patches is not None:
-        return _prepare_patches(resolved, rootdir, mode_names, PatchSet(patches))
-    modes = settings.pick_modes(mode_names)
-    tasks = load_tasks(settings, rootdir)
-    _check_servers(settings, modes)
-    plan = _plan(settings, [task.name for task in tasks], [mode.name for mode in modes])
-    return RunSetup(settings, dict(resolved.sources), modes, tasks, plan, agent)
-
-
-def _prepare_patches(resolved: Resolved, rootdir: Path, mode_names: Sequence[str], patches: PatchSet) -> RunSetup:
-    settings = resolved.settings
-    modes = settings.pick_modes(mode_names, new=Mode)
-    wanted = settings.tasks if settings.tasks is not None else task_names(folders(settings, rootdir)[0])
-    plan = _plan(settings, sorted(set(wanted)), [mode.name for mode in modes])
-    keys = tuple(k for k in plan.keys if patches.find(k.task, k.mode, k.seed, k.repeat) is not None)
-    tasks = load_tasks(settings, rootdir, wanted)
-    found = {key.task for key in keys}
-    missing = tuple(task.name for task in tasks if task.name not in found)
-    if not keys or (settings.tasks is not None and missing):
-        names = ", ".join(missing)
-        raise SettingsError(f"{patches.folder} holds no patch for {names}", "name the files TASK.patch")
-    tasks = tuple(task for task in tasks if task.name in found)
-    return RunSetup(settings, dict(resolved.sources), modes, tasks, Plan(keys, plan.order), None, patches, missing)
-
-
-def _plan(settings: Settings, tasks: Sequence[str], modes: Sequence[str]) -> Plan:
-    for name, values in (("seeds", settings.seeds), ("response_tokens", settings.response_tokens)):
-        if len(set(values)) != len(values):
-            raise SettingsError(f"{name} = {values!r} names a value twice", "use --agent-repeat for repeats")
-    return make_plan(tasks, modes, settings.seeds, settings.repeats, settings.response_tokens, settings.order)
-
-
-def _check_servers(settings: Settings, modes: Sequence[Mode]) -> None:
-    from pytest_agentgrade.attempt.serving import check_server
-
-    for mode in modes:
-        check_server(settings, mode)
 
 
 class Run:

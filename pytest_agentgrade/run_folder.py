@@ -16,7 +16,7 @@ from pytest_agentgrade.draw_key import choose_draw_key
 from pytest_agentgrade.errors import AgentGradeError, HostError, SettingsError
 from pytest_agentgrade.records.model import RunRecord
 from pytest_agentgrade.records.store import RUNS_FOLDER, RunStore
-from pytest_agentgrade.run import RunSetup
+from pytest_agentgrade.run_setup import RunSetup
 
 _MAY_DIFFER = frozenset({"run_dir", "exit", "tasks_dir", "checks_dir", "draws"})
 """Settings that do not change what is measured."""

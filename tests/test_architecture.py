@@ -17,7 +17,7 @@ PROJECT = Path(__file__).parents[1]
 PYTEST_SIDE = {"plugin", "options", "hookspecs", "collect"}
 FORBIDDEN = {
     "assignment": {"attempt", "grading", "records", "analysis", "reporting", "sandbox"},
-    "attempt": {"grading", "analysis", "reporting", "pipeline", "storing", "run", "plugin"},
+    "attempt": {"grading", "analysis", "reporting", "pipeline", "storing", "run", "run_setup", "plugin"},
     "sandbox": {"attempt", "grading", "assignment", "records", "analysis", "reporting"},
     "submission": {"attempt", "grading", "sandbox", "records", "analysis", "reporting"},
     "grading": {"attempt", "records", "analysis", "reporting", "pipeline", "run"},

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pytest_agentgrade.errors import SubmissionRefused
 from pytest_agentgrade.escaping import escape, escape_bytes
+from pytest_agentgrade.submission.git_quoting import quote, unquote
 from pytest_agentgrade.submission.paths import IntakeLimits, check_path
 
 _HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(?: .*)?\n")
@@ -21,7 +22,6 @@ _STARTS = (b"diff ", b"--- ", b"+++ ", b"@@ ", b"GIT binary patch", b"Binary fil
 _NO_NEWLINE = b"\\ "
 _SIGNATURE = re.compile(rb"-- \n[0-9][^\n]{0,60}\n\n?")
 """The end of a mail by ``git format-patch``: git's version below a dashed line."""
-_ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 
 
 @dataclass(frozen=True)
@@ -197,14 +197,14 @@ def _names_from_headers(reader: _Reader, head: str, headers: dict[str, str]) -> 
         if f"{verb} from " in headers or f"{verb} to " in headers:
             if not {f"{verb} from ", f"{verb} to "} <= headers.keys():
                 raise reader.refuse(f"follows half a {verb}")
-            old, new = _unquote(headers[f"{verb} from "]), _unquote(headers[f"{verb} to "])
+            old, new = unquote(headers[f"{verb} from "]), unquote(headers[f"{verb} to "])
             break
     else:
         old = new = _common_name(head)
     kinds = {"rename": "rename from ", "copy": "copy from ", "new": "new file mode ", "deleted": "deleted file mode "}
     if sum(key in headers for key in kinds.values()) > 1:
         raise reader.refuse("follows headers that contradict each other")
-    sides = [(f"{prefix}/{name}", _quote(f"{prefix}/{name}")) for prefix, name in (("a", old), ("b", new))]
+    sides = [(f"{prefix}/{name}", quote(f"{prefix}/{name}")) for prefix, name in (("a", old), ("b", new))]
     if head not in {f"{first} {second}" for first in sides[0] for second in sides[1]}:
         raise SubmissionRefused(
             f"'diff --git {escape(head, 300)}' is not understood", "give a diff with the prefixes a/ and b/"
@@ -216,7 +216,7 @@ def _common_name(head: str) -> str:
     """The one path in ``a/PATH b/PATH``, either side perhaps quoted; anything odd comes back to be refused."""
     if head.startswith('"'):
         first, _, _ = head.partition('" "')
-        return _unquote(f'{first}"').removeprefix("a/")
+        return unquote(f'{first}"').removeprefix("a/")
     return head[2 : (len(head) - 1) // 2]
 
 
@@ -226,7 +226,7 @@ def _read_names(reader: _Reader) -> tuple[str | None, str | None]:
     if not reader.peek().startswith(b"+++ "):
         raise reader.refuse("should start with '+++ '")
     names = [name.split("\t")[0] for name in (old, _text(reader)[4:])]  # a time stamp may follow
-    first, second = (None if name == "/dev/null" else _unquote(name) for name in names)
+    first, second = (None if name == "/dev/null" else unquote(name) for name in names)
     return first, second
 
 
@@ -296,25 +296,3 @@ def _text(reader: _Reader) -> str:
         raise reader.refuse("ends with CRLF, but not all lines do")
     reader.next()
     return text
-
-
-def _unquote(name: str) -> str:
-    """A path as git may quote it: in double quotes, with C escapes. What cannot be decoded is refused."""
-    if not name.startswith('"'):
-        return name
-    body = re.fullmatch(r'"((?:[^"\\]|\\[abtnvfr"\\]|\\[0-3][0-7]{2})*)"', name)
-    if body is None:
-        raise SubmissionRefused(f"path {escape(name, 300)} is not quoted as git does it")
-    raw = re.sub(rb'\\([abtnvfr"\\]|[0-7]{3})', _escaped_byte, body[1].encode())
-    return raw.decode("utf-8", "surrogateescape")
-
-
-def _escaped_byte(match: re.Match[bytes]) -> bytes:
-    code = match[1].decode()
-    return bytes([int(code, 8) if code.isdecimal() else _ESCAPES[code]])
-
-
-def _quote(path: str) -> str:
-    """As git writes a path with non-ASCII characters."""
-    raw = path.encode("utf-8", "surrogateescape")
-    return '"' + "".join(chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in raw) + '"'

@@ -15,7 +15,7 @@ from pytest_agentgrade.attempt.agents.stdlib_program import StdlibProgram
 _MODULES = (
     "__init__", "errors", "escaping", "attempt/__init__", "attempt/agents/__init__", "attempt/agents/toolloop_program",
     "attempt/agents/completion_edits", "attempt/agents/single_program", "submission/__init__", "submission/tree",
-    "submission/paths", "submission/patch_parser", "submission/patches",
+    "submission/paths", "submission/git_quoting", "submission/patch_parser", "submission/patches",
 )  # fmt: skip
 """Modules of ours that the program needs; the standard library is all that they need."""
 _MAIN = "from pytest_agentgrade.attempt.agents.single_program import main\nmain()\n"
