@@ -136,6 +136,18 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     return result
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_assertrepr_compare(
+    config: pytest.Config, op: str, left: object, right: object
+) -> Generator[None, list[list[str]], list[list[str]]]:
+    __tracebackhide__ = True
+    if _SESSION in config.stash:
+        from pytest_agentgrade.reporting.large_comparison import refuse_large
+
+        refuse_large(op, left, right)
+    return (yield)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]

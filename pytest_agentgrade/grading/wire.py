@@ -27,6 +27,8 @@ MAX_NODES = 60_000
 """Values in one message, containers included."""
 MAX_SAME_HASH = 64
 """Keys of one dict or set that may share a hash: a flood of collisions would cost the host minutes."""
+MAX_DIGITS = 100_000
+"""Of one Decimal: millions of them take the host hundreds of megabytes to compare."""
 HEADER = 4
 
 KNOWN_MODULES = (
@@ -214,7 +216,16 @@ def _small(_value: Any) -> int:
 
 
 def _decimal_size(value: Decimal) -> int:
-    return len(value.as_tuple().digits) + 30
+    digits = len(value.as_tuple().digits)
+    if digits > MAX_DIGITS:
+        raise WireError(f"a Decimal of more than {MAX_DIGITS:,} digits")
+    return digits + 30
+
+
+def _read_decimal(text: str) -> Decimal:
+    if len(text) > MAX_DIGITS + 40:  # sign, point and exponent
+        raise WireError(f"a Decimal of more than {MAX_DIGITS:,} digits")
+    return Decimal(text)
 
 
 _ATOMS: dict[type, tuple[str, Callable[[Any], str], Callable[[Any], int]]] = {
@@ -230,7 +241,7 @@ _READ_ATOM: dict[str, Callable[[str], Any]] = {
     "i": _from_hex,
     "f": float.fromhex,
     "b": _from_base64,
-    "d": Decimal,
+    "d": _read_decimal,
     "D": date.fromisoformat,
     "T": datetime.fromisoformat,
 }

@@ -50,7 +50,7 @@ class Image:
 def ensure_image(
     client: docker.DockerClient, reference: str | None = None, *, log: Log = print, use: Use = Use.SANDBOX
 ) -> Image:
-    """The image to run agents and candidates in, made or pulled if it is not there yet.
+    """The image to run agents and candidates in, made if it is not there yet; nothing is ever pulled.
 
     ``reference`` is an image the user gave, with what its ``use`` needs in it (``python3``; a sandbox ``sh``, ``tar``,
     ``chmod`` and ``find`` as well); a copy with bytecode compiled in is made of it once. Without one, an image named
@@ -87,9 +87,9 @@ def _given_image(client: docker.DockerClient, reference: str, log: Log, use: Use
     api: Any = client.api
     try:
         details = api.inspect_image(reference)
-    except ImageNotFound:
-        log(f"pulling {reference}")
-        details = _pull(client, reference)
+    except ImageNotFound as error:
+        remedy = f"run `docker pull {reference}`, or leave the setting out to have an image made on this machine"
+        raise SettingsError(f"image {reference!r} is not on this engine, and none is ever pulled", remedy) from error
     except DockerException as error:
         raise HostError(f"cannot look for image {reference!r}: {error}") from error
     if PYTHON_LABEL in (details["Config"].get("Labels") or {}):
@@ -109,16 +109,6 @@ def _given_image(client: docker.DockerClient, reference: str, log: Log, use: Use
     if prepared is None:
         raise HostError(f"image {tag} vanished while it was made", "run it again")
     return prepared
-
-
-def _pull(client: docker.DockerClient, reference: str) -> Any:
-    try:
-        client.images.pull(reference) if ":" in reference else client.images.pull(reference, tag="latest")
-        api: Any = client.api
-        return api.inspect_image(reference)
-    except (DockerException, requests.RequestException) as error:
-        hint = "check the name, or leave the setting out to have an image made on this machine"
-        raise SettingsError(f"cannot pull image {reference!r}: {str(error).splitlines()[0]}", hint) from error
 
 
 def _build(client: docker.DockerClient, drawn: Recipe, tag: str, log: Log) -> Image:

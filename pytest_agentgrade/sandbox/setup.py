@@ -35,7 +35,7 @@ Log = Callable[[str], None]
 
 
 def run_setup(log: Log = print, *, image: str | None = None) -> Image:
-    """Install and start the engine if none answers, remove what dead runs left, build or pull the image.
+    """Install and start the engine if none answers, remove what dead runs left, build the image.
 
     Says each step through ``log``; run again, it finds everything done. Packages are installed only on an apt system
     and by root. Raises EngineUnavailable or HostError with what to do by hand.

@@ -8,7 +8,6 @@ import docker
 import pytest
 
 from pytest_agentgrade.grading.judge import Judge
-from pytest_agentgrade.grading.session import Limits
 from pytest_agentgrade.sandbox.engine import connect
 from pytest_agentgrade.sandbox.image import Image, ensure_image
 from pytest_agentgrade.sandbox.owner import Owner
@@ -29,12 +28,4 @@ def image(client: docker.DockerClient) -> Image:
 @pytest.fixture(scope="session")
 def judge(client: docker.DockerClient, image: Image) -> Iterator[Judge]:
     with Judge(client, image, Owner.current(), "grading-tests") as judge:
-        yield judge
-
-
-@pytest.fixture(scope="session")
-def impatient_judge(client: docker.DockerClient, image: Image) -> Iterator[Judge]:
-    """Gives up early: for candidates that never answer."""
-    limits = Limits(question=4.0, check=12.0)
-    with Judge(client, image, Owner.current(), "grading-tests", limits=limits) as judge:
         yield judge

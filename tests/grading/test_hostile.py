@@ -1,36 +1,37 @@
-"""No hostile candidate gets past a check, hurts the host, or leaves anything behind."""
+"""What a judge's container holds and obeys, on a task made here; hostile candidates have a folder of their own."""
 
 from __future__ import annotations
 
-import resource
 import secrets
-import time
 from typing import Any
 
 import docker
-import pytest
 
 from pytest_agentgrade.checks import Candidate
 from pytest_agentgrade.grading.judge import Judge
 from pytest_agentgrade.grading.judged_tree import judged_tree
 from pytest_agentgrade.grading.session import Limits
-from pytest_agentgrade.grading.verdict import Outcome, Verdict
+from pytest_agentgrade.grading.verdict import Outcome
 from pytest_agentgrade.sandbox.image import Image
 from pytest_agentgrade.sandbox.owner import Owner
 
 from . import toy
-from .hostile import HOSTILE, SLOW
 
-
-def verdicts(judge: Judge, source: str) -> list[Verdict]:
-    task = toy.make_task()
-    data = source.encode("latin-1") if "\xff" in source else source.encode()
-    tree, _ = judged_tree(task, toy.tree(data))
-    return [judge.run(check, task, tree, toy.draw(check)) for check in toy.CHECKS]
+LINGERING = """
+import os, time
+for _ in range(10):
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(600)
+        os._exit(0)
+total = parse = Stamps = lambda *a: time.sleep(600)
+"""
 
 
 def outcomes(judge: Judge, source: str) -> list[Outcome]:
-    return [verdict.outcome for verdict in verdicts(judge, source)]
+    task = toy.make_task()
+    tree, _ = judged_tree(task, toy.tree(source.encode()))
+    return [judge.run(check, task, tree, toy.draw(check)).outcome for check in toy.CHECKS]
 
 
 def test_right_solution_passes_and_untouched_one_fails(judge: Judge) -> None:
@@ -38,30 +39,11 @@ def test_right_solution_passes_and_untouched_one_fails(judge: Judge) -> None:
     assert outcomes(judge, toy.UNTOUCHED) == [Outcome.FAILED] * 3
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_candidate_fails_every_check(impatient_judge: Judge, name: str) -> None:
-    for verdict in verdicts(impatient_judge, HOSTILE[name]):
-        assert verdict.outcome is Outcome.FAILED, verdict
-        assert verdict.reason.isprintable() or "\n" in verdict.reason
-
-
-@pytest.mark.parametrize("name", SLOW)
-def test_candidate_that_runs_into_a_limit_fails_in_time(impatient_judge: Judge, name: str) -> None:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    check = toy.CHECKS[2]
-    tree, _ = judged_tree(toy.make_task(), toy.tree(SLOW[name]))
-    started = time.monotonic()
-    verdict = impatient_judge.run(check, toy.make_task(), tree, toy.draw(check))
-    assert verdict.outcome is Outcome.FAILED, verdict
-    assert time.monotonic() - started < 100
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
-
-
 def test_nothing_is_left_behind(client: docker.DockerClient, image: Image) -> None:
     run_id = f"grading-tests-{secrets.token_hex(4)}"
     with Judge(client, image, Owner.current(), run_id, limits=Limits(question=1.0)) as judge:
         judge.prestart(2)
-        verdicts(judge, SLOW["lingering_children"])
+        assert outcomes(judge, LINGERING) == [Outcome.FAILED] * 3
         assert containers_of(client, run_id) != []
     assert containers_of(client, run_id) == []
 
@@ -82,17 +64,6 @@ def probe():
         if type(o) is dict:
             seen += [k.encode("utf-8", "replace") for k in list(o) if type(k) is str]
     return b" ".join(seen)
-def cage():
-    import socket
-    found = []
-    if os.path.exists("/var/run/docker.sock"): found.append("docker socket")
-    if os.getuid() == 0: found.append("root")
-    if any(name != "lo" for _, name in socket.if_nameindex()): found.append("network")
-    if "CapEff:\\t0000000000000000" not in open("/proc/self/status").read(): found.append("capabilities")
-    for path in ("/etc/x", "/usr/x", "/x", "/proc/sys/kernel/x"):
-        try: open(path, "w"); found.append(path)
-        except OSError: pass
-    return found
 """
 
 
@@ -107,11 +78,6 @@ def test_container_knows_nothing_of_the_check(judge: Judge) -> None:
     check = toy.as_check(check_with_a_telling_name)
     verdict = judge.run(check, toy.make_task(), toy.tree(PROBE), toy.draw(check))
     assert verdict.outcome is Outcome.PASSED, verdict.reason
-
-
-def test_cage_is_shut(judge: Judge) -> None:
-    with judge.open(toy.make_task(), toy.tree(PROBE), 1) as candidate:
-        assert candidate.call("toy:cage") == []
 
 
 def test_candidate_cannot_shadow_modules_or_protected_errors(judge: Judge) -> None:

@@ -63,6 +63,15 @@ def test_special_numbers_and_times_come_back() -> None:
     assert there_and_back("\ud800 \0 é") == "\ud800 \0 é"
 
 
+def test_decimal_of_millions_of_digits_does_not_travel() -> None:
+    longest = "-9." + "8" * (wire.MAX_DIGITS - 1) + "E+999999"
+    assert there_and_back(Decimal(longest)) == Decimal(longest)
+    with pytest.raises(wire.WireError, match="100,000 digits"):
+        wire.encode([Decimal("9" * (wire.MAX_DIGITS + 1))], no_reference)
+    with pytest.raises(wire.WireError, match="100,000 digits"):
+        wire.decode(["d", "9" * (wire.MAX_DIGITS + 41)], no_reference)
+
+
 class Colour(IntEnum):
     RED = 1
 

@@ -94,7 +94,8 @@ for name in list(sys.modules):
     code(
         "poisoned_errors_module", "expiring_cache",
         """
-import sys, types
+import sys, threading, types
+LOCK = threading.Lock()
 class InvalidTTL(ValueError):
     def __init__(self, ttl): super().__init__(ttl); self.ttl = ttl
 InvalidTTL.__module__ = "expiring_cache.errors"
@@ -106,7 +107,9 @@ class ExpiringCache:
         if not (ttl is None or (type(ttl) in (int, float) and 0 < ttl < float("inf"))): raise InvalidTTL(ttl)
     def set(self, key, value, ttl=None): self.check(ttl); self.d[key] = value
     def get(self, key, default=None): return self.d.get(key, default)
-    def get_or_compute(self, key, factory, ttl=None): self.check(ttl); return self.d.setdefault(key, factory())
+    def get_or_compute(self, key, factory, ttl=None):
+        self.check(ttl)
+        with LOCK: return self.d.setdefault(key, factory())
     def purge(self): return 0
     def __len__(self): return len(self.d)
     def __contains__(self, key): return key in self.d

@@ -104,6 +104,13 @@ class Specimen:
     reason: str = ""
     """A pattern that the reason of each failure must match."""
 
+    @property
+    def is_text(self) -> bool:
+        """Whether a patch can carry it."""
+        task = the_task(self.task)
+        judged = [data for path, data in self.files.items() if task.is_editable(path) and path.endswith(".py")]
+        return all(_is_utf8(data) and b"\0" not in data for data in judged)
+
     def submission(self) -> Submission:
         """What the agent left, read as a tar stream like any other."""
         task = the_task(self.task)
@@ -146,6 +153,14 @@ def check_of(task: str, name: str) -> Check:
 def draw_for(task: Task, check: Check, key: bytes = b"hostile") -> ChosenDraw:
     """Inputs of a check, the same in every run of these tests."""
     return ChosenDraw(check.name, 0, derive_seed(key, task.digest, check.name, 0))
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _tar(files: Mapping[str, bytes]) -> bytes:
