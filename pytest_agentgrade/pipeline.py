@@ -130,9 +130,7 @@ class Attempt:
 
     def _new_volume(self, **limits: int) -> WorkspaceVolume:
         machine = self.machine
-        return WorkspaceVolume(
-            machine.client, machine.image.id, machine.owner, machine.run_id, runtime=self.settings.runtime, **limits
-        )
+        return WorkspaceVolume(machine.client, machine.image.id, machine.owner, machine.run_id, **limits)
 
     def _keep_files(self, home: WorkspaceVolume | None) -> None:
         """The agent's own logs and sessions, as far as they are small enough."""

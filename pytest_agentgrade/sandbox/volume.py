@@ -29,7 +29,8 @@ _MAKE_READABLE = f"chmod -R u+rwX {WORKDIR}"
 class WorkspaceVolume:
     """A tmpfs volume that agent containers mount by :attr:`name` at ``/work``.
 
-    The engine keeps the bytes while at least one container has the volume mounted; that is the sidecar.
+    The engine keeps the bytes while at least one container has the volume mounted; that is the sidecar. It always has
+    the engine's own runtime: a gVisor or Kata sandbox does not reliably see what another one wrote.
     """
 
     def __init__(
@@ -41,7 +42,6 @@ class WorkspaceVolume:
         *,
         size: int = 256 * MEGABYTE,
         inodes: int = 20_000,
-        runtime: str | None = None,
     ) -> None:
         """``size`` in bytes. Nothing is created before the context is entered."""
         self._client = client
@@ -51,7 +51,6 @@ class WorkspaceVolume:
         self._run_id = run_id
         self._size = size
         self._inodes = inodes
-        self._runtime = runtime
         self._name: str | None = None
         self._sidecar: Container | None = None
         self._running: _Exec | None = None
@@ -128,7 +127,6 @@ class WorkspaceVolume:
             role="workspace-sidecar",
             memory_bytes=self._size + _SIDECAR_EXTRA,
             volumes=(self.mount(),),
-            runtime=self._runtime,
         )
 
     def _exec(self, command: tuple[str, ...]) -> _Exec:

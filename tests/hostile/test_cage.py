@@ -22,8 +22,8 @@ from pytest_agentgrade.sandbox.image import Image
 from pytest_agentgrade.sandbox.owner import Owner
 from pytest_agentgrade.sandbox.volume import WorkspaceVolume
 from pytest_agentgrade.submission.tree import TreeFile
-from tests.graded import QUIET_PLUGINS, run_pytest, the_task
-from tests.scripted_server import SCRIPTS, ScriptedServer
+from tests.graded import PROJECT, QUIET_PLUGINS, run_pytest, scripted_mode, the_task, write_settings
+from tests.scripted_server import SCRIPTS, ScriptedServer, references, solve
 
 from .test_proxy import POLICY
 
@@ -162,6 +162,25 @@ def test_its_environment_is_ours_alone(seen: Seen) -> None:
 
 def test_the_runtime_is_the_one_asked_for(seen: Seen) -> None:
     assert seen.engine["HostConfig"]["Runtime"] == "runc"
+
+
+def test_every_runtime_of_this_engine_can_be_used(client: docker.DockerClient, tmp_path: Path) -> None:
+    """Agent and judge: runc by its names, and gVisor (with ``--host-uds=open``) or Kata where the engine knows them."""
+    names = sorted(set(client.info()["Runtimes"]) - {"io.containerd.runtime.v1.linux"})
+    assert names
+    solution = solve(references(PROJECT / "task_fixtures", PROJECT / "hidden_checks"))
+    for name in names:
+        folder = tmp_path / name
+        folder.mkdir()
+        with ScriptedServer(solution) as server:
+            write_settings(folder, f"task_seconds = 60\nseeds = [1]\n{scripted_mode(server.url)}")
+            done = run_pytest(
+                folder, "--agent-mode=scripted", "--agent-task=sqlite_transfers", f"--agent-runtime={name}",
+                "--tb=short", *QUIET_PLUGINS,
+            )  # fmt: skip
+        (record,) = done.run.records()
+        assert record.fault is None and record.passed == 10, done.output
+        assert done.run.run().settings["runtime"] == name
 
 
 def test_an_unknown_runtime_is_the_hosts_fault_and_named(client: docker.DockerClient, image: Image) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from pytest_agentgrade.grading.verdict import Outcome
 
 from .conftest import RUN_ID
 from .everyone import HOSTILE
-from .specimen import CODE, GUARD, Specimen, check_of, draw_for
+from .specimen import BASELINE, CODE, GUARD, Conclusion, Specimen, check_of, draw_for
 
 
 def named(name: str) -> Specimen:
@@ -43,6 +44,17 @@ def test_nothing_a_candidate_knows_gets_out(judge: Judge) -> None:
             tcp.accept()
         with pytest.raises(TimeoutError):
             udp.recv(10)
+
+
+@pytest.mark.parametrize("name", ["smuggled_bytecode", "bytecode_alone", "bytecode_in_other_clothes", "no_python"])
+def test_bytes_that_no_patch_can_carry_are_judged_as_an_agent_leaves_them(judge: Judge, name: str) -> None:
+    specimen = named(name)
+    task, tree = specimen.judged()
+    for check in {BASELINE[specimen.task], *specimen.telling()}:
+        verdict = judge.run(check_of(specimen.task, check), task, tree, draw_for(task, check_of(specimen.task, check)))
+        honest = specimen.concludes is Conclusion.UNCHANGED and check == BASELINE[specimen.task]
+        assert verdict.outcome is (Outcome.PASSED if honest else Outcome.FAILED), verdict
+        assert honest or re.search(specimen.reason, verdict.reason)
 
 
 def test_no_process_of_a_fork_bomb_lives_on(client: docker.DockerClient, impatient_judge: Judge) -> None:

@@ -2,7 +2,8 @@
 
 For each draw: the reference passes all ten, the untouched workspace always the same one; each wrong solution fails
 exactly the checks its head names, and each check is failed by one that passes the other nine.
-``AGENTGRADE_TASK_DRAWS`` sets the number of draws (25 when a task or the judge was changed).
+``AGENTGRADE_TASK_DRAWS`` sets the number of draws, for the wrong solutions as well: ``tox run -e draws`` makes it 25,
+after a task or the judge was changed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pytest_agentgrade.grading.suite import load_checks
 from tests.graded import PROJECT, TASKS, the_task
 
 DRAWS = os.environ.get("AGENTGRADE_TASK_DRAWS", "3")
+WRONG_DRAWS = os.environ.get("AGENTGRADE_TASK_DRAWS", "1")
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -25,7 +27,7 @@ def test_the_rules_of_a_task_hold(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(PROJECT)
-    code = author.main([name, "--draws", DRAWS, "--wrong-draws", "1"])
+    code = author.main([name, "--draws", DRAWS, "--wrong-draws", WRONG_DRAWS])
     printed = capsys.readouterr()
     assert code == 0, printed.out + printed.err
     rows = {line.split()[0]: line for line in printed.out.splitlines() if " passes of " in line}
