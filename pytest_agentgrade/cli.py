@@ -89,6 +89,7 @@ def _names(text: str) -> list[str]:
 
 
 def _setup(options: argparse.Namespace) -> int:
+    from pytest_agentgrade.assignment.settings import read_file_layer, resolve
     from pytest_agentgrade.attempt.agents.installing import build_agent_image
     from pytest_agentgrade.attempt.agents.packages import find_package
     from pytest_agentgrade.attempt.server.embedded_library import prepare_library
@@ -98,7 +99,8 @@ def _setup(options: argparse.Namespace) -> int:
     if options.agent is None and options.agent_version is not None:
         raise SettingsError("--agent-version without --agent", "say which agent: --agent opencode, for example")
     package = None if options.agent is None else find_package(options.agent, options.agent_version)
-    run_setup(print)
+    settings = resolve([read_file_layer(Path.cwd())]).settings
+    run_setup(print, image=settings.image)
     prepare_library(print)
     if package is not None:
         client = connect()

@@ -73,7 +73,7 @@ def _sandbox(client: docker.DockerClient, image: str | None, info: dict[str, Any
         present = bool(client.images.list(name=tag))
     except AgentGradeError as error:
         return [Requirement("sandbox image", False, error.message, error.hint)]
-    remedy = _SETUP if image is None else f"run `docker pull {image}`"
+    remedy = _SETUP if image is None else f"{_SETUP} or `docker pull {image}`"
     found = Requirement("sandbox image", present, tag if present else f"{tag} is not there", "" if present else remedy)
     return [found, _limits_in_practice(client, tag) if present else _limits_as_told(info)]
 

@@ -50,7 +50,7 @@ class Image:
 def ensure_image(
     client: docker.DockerClient, reference: str | None = None, *, log: Log = print, use: Use = Use.SANDBOX
 ) -> Image:
-    """The image to run agents and candidates in, made if it is not there yet; nothing is ever pulled.
+    """The image to run agents and candidates in, made if it is not there yet; nothing is pulled.
 
     ``reference`` is an image the user gave, with what its ``use`` needs in it (``python3``; a sandbox ``sh``, ``tar``,
     ``chmod`` and ``find`` as well); a copy with bytecode compiled in is made of it once. Without one, an image named
@@ -88,8 +88,8 @@ def _given_image(client: docker.DockerClient, reference: str, log: Log, use: Use
     try:
         details = api.inspect_image(reference)
     except ImageNotFound as error:
-        remedy = f"run `docker pull {reference}`, or leave the setting out to have an image made on this machine"
-        raise SettingsError(f"image {reference!r} is not on this engine, and none is ever pulled", remedy) from error
+        remedy = f"run `agentgrade setup` or `docker pull {reference}`, or leave the setting out to have one made here"
+        raise SettingsError(f"image {reference!r} is not on this engine, and a run pulls none", remedy) from error
     except DockerException as error:
         raise HostError(f"cannot look for image {reference!r}: {error}") from error
     if PYTHON_LABEL in (details["Config"].get("Labels") or {}):

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import docker
+import requests
+from docker.errors import DockerException, ImageNotFound
 
-from pytest_agentgrade.errors import EngineUnavailable
+from pytest_agentgrade.errors import EngineUnavailable, HostError
 from pytest_agentgrade.sandbox.engine import connect
 from pytest_agentgrade.sandbox.image import Image, ensure_image
 from pytest_agentgrade.sandbox.owner import process_start_time
@@ -37,6 +39,8 @@ Log = Callable[[str], None]
 def run_setup(log: Log = print, *, image: str | None = None) -> Image:
     """Install and start the engine if none answers, remove what dead runs left, build the image.
 
+    ``image`` is one that the user named: it is pulled if it is not there, which a run never does.
+
     Says each step through ``log``; run again, it finds everything done. Packages are installed only on an apt system
     and by root. Raises EngineUnavailable or HostError with what to do by hand.
     """
@@ -45,11 +49,33 @@ def run_setup(log: Log = print, *, image: str | None = None) -> Image:
         log(f"Docker engine {client.version()['Version']} answers")
         for removed in sweep(client):
             log(f"removed {removed}, left by an earlier run")
+        if image is not None:
+            pull_missing(client, image, log)
         ready = ensure_image(client, image, log=log)
         log(f"sandbox image {ready.tag} is there (Python {ready.python})")
         return ready
     finally:
         client.close()
+
+
+def pull_missing(client: docker.DockerClient, image: str, log: Log) -> None:
+    """Pull an image that is not on the engine. Raises HostError with what the engine says."""
+    try:
+        client.images.get(image)
+        return
+    except ImageNotFound:
+        log(f"pulling {image}")
+    try:
+        client.api.pull(image if has_tag(image) else f"{image}:latest")
+        client.images.get(image)
+    except (DockerException, requests.RequestException) as error:
+        hint = "check the name, or leave the setting out to have an image made on this machine"
+        raise HostError(f"cannot pull image {image!r}: {str(error).splitlines()[0]}", hint) from error
+
+
+def has_tag(image: str) -> bool:
+    """Whether a name says which of its images: by tag or digest. A port of the registry's is no tag."""
+    return "@" in image or ":" in image.rpartition("/")[2]
 
 
 def _engine(log: Log) -> docker.DockerClient:

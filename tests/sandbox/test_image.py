@@ -163,7 +163,7 @@ def test_given_image_without_python_is_the_users_fault(client: docker.DockerClie
 
 
 def test_image_that_is_not_there_is_named_with_what_to_do_and_not_pulled(client: docker.DockerClient) -> None:
-    wanted = r"'localhost:1/nothing:1' is not on this engine.*run `docker pull localhost"
+    wanted = r"'localhost:1/nothing:1' is not on this engine.*`docker pull localhost"
     with pytest.raises(SettingsError, match=wanted):
         ensure_image(client, "localhost:1/nothing:1", log=lambda _: None)
 

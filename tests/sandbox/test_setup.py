@@ -1,16 +1,24 @@
 from __future__ import annotations
 
+import gzip
+import hashlib
+import io
+import json
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import docker
 import pytest
 
-from pytest_agentgrade.errors import EngineUnavailable
+from pytest_agentgrade.errors import EngineUnavailable, HostError
 from pytest_agentgrade.sandbox import setup, system_packages
 from pytest_agentgrade.sandbox.engine import connect
 from pytest_agentgrade.sandbox.image import Image
@@ -115,3 +123,76 @@ def test_pid_files_of_a_killed_engine_are_removed_and_a_living_ones_kept(tmp_pat
             process.kill()
             process.wait()
         zombie.wait()
+
+
+class Registry(BaseHTTPRequestHandler):
+    """Just enough of a registry (HTTP API v2) to give away one image, ``small:latest``, of one empty file."""
+
+    blobs: ClassVar[dict[str, bytes]] = {}
+    manifest: ClassVar[bytes] = b""
+
+    def do_GET(self) -> None:
+        kind = "application/octet-stream"
+        if self.path == "/v2/":
+            data = b"{}"
+        elif "/manifests/" in self.path:
+            data, kind = self.manifest, "application/vnd.docker.distribution.manifest.v2+json"
+        else:
+            data = self.blobs[self.path.rpartition("/")[2]]
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data if self.command == "GET" else b"")
+
+    do_HEAD = do_GET
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+    @classmethod
+    def fill(cls) -> None:
+        layer = io.BytesIO()
+        with tarfile.open(fileobj=layer, mode="w") as tar:
+            tar.addfile(tarfile.TarInfo("empty"))
+        packed = gzip.compress(layer.getvalue(), mtime=0)
+        config = json.dumps({
+            "architecture": "amd64", "os": "linux", "config": {}, "history": [{"created_by": "test"}],
+            "rootfs": {"type": "layers", "diff_ids": [digest(layer.getvalue())]},
+        }).encode()  # fmt: skip
+        kind = "application/vnd.docker"
+        described = [
+            {"mediaType": f"{kind}.{name}", "size": len(data), "digest": digest(data)}
+            for name, data in (("container.image.v1+json", config), ("image.rootfs.diff.tar.gzip", packed))
+        ]
+        cls.blobs = {digest(data): data for data in (config, packed)}
+        cls.manifest = json.dumps({
+            "schemaVersion": 2, "mediaType": f"{kind}.distribution.manifest.v2+json", "config": described[0],
+            "layers": described[1:],
+        }).encode()  # fmt: skip
+
+
+def digest(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def test_setup_pulls_an_image_that_the_user_named_once(client: docker.DockerClient) -> None:
+    Registry.fill()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Registry)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    name = f"localhost:{server.server_port}/small"
+    said: list[str] = []
+    try:
+        setup.pull_missing(client, name, said.append)
+        setup.pull_missing(client, name, said.append)
+        assert said == [f"pulling {name}"]
+        assert client.images.get(f"{name}:latest").id == digest(Registry.blobs[next(iter(Registry.blobs))])
+    finally:
+        server.shutdown()
+        server.server_close()
+        client.images.remove(name)
+
+
+def test_image_that_cannot_be_pulled_is_named(client: docker.DockerClient) -> None:
+    with pytest.raises(HostError, match=r"cannot pull image 'localhost:1/none'.*check the name"):
+        setup.pull_missing(client, "localhost:1/none", lambda _: None)
