@@ -20,7 +20,7 @@ from pytest_agentgrade.submission.render import render_patch
 from tests.graded import PROJECT, QUIET_PLUGINS, Graded, run_pytest, the_task
 
 from .everyone import PATIENTLY, QUICK, SLOW, WHOLE
-from .specimen import BASELINE, Specimen
+from .specimen import Specimen
 
 ALL = os.environ.get("AGENTGRADE_HOSTILE") == "all"
 """Whether all of them are judged by all ten checks: many minutes."""
@@ -76,8 +76,7 @@ def checks_for(specimen: Specimen) -> list[str]:
     """Names of the checks that judge a candidate: all ten, or the ones that tell."""
     if ALL or specimen in WHOLE:
         return [check.name for check in load_checks(the_task(specimen.task)) if not check.beyond]
-    more = () if specimen in SLOW else (BASELINE[specimen.task],)
-    return list(dict.fromkeys((*specimen.telling(), *more)))
+    return list(specimen.telling())
 
 
 def judge(folder: Path, temporary: Path, specimens: Sequence[Specimen], *arguments: str) -> Graded:
