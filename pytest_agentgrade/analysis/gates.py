@@ -23,6 +23,8 @@ Figures = Mapping[str, Mapping[str, float | None]]
 """Mode -> metric -> value; None where it is not known."""
 
 _LONGEST = 1_000
+_DEEPEST = 100
+"""Signs, operators and parentheses within each other; each takes some frames of Python's stack."""
 _WORD = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?(?![\w.])|\.\d+(?![\w.])|[A-Za-z0-9_.]+")
 _NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+")
 _HOLDER = re.compile(r"\b_\d+\b")
@@ -125,9 +127,29 @@ def parse_gate(text: str) -> Gate:
         tree = ast.parse(held.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise _bad(text, "it is no expression", "write for example mtp.success_rate < 0.5") from error
+    _refuse_excess(text, tree)
     if _kind(text, tree) != "truth":
         raise _bad(text, "it is a number, not a question", "compare it: mtp.success_rate < 0.5")
     return Gate(text, names, tree)
+
+
+def _refuse_excess(text: str, tree: ast.expr) -> None:
+    """GateError for a number that no float holds, and for a tree too deep to walk."""
+    level: list[ast.AST] = [tree]
+    for _ in range(_DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    if level:
+        raise _bad(text, f"more than {_DEEPEST} operators stand within each other", "ask several shorter questions")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not _is_finite(node.value):
+            raise _bad(text, "a number in it is too large", "write one below 1e308")
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond the floats
+        return False
 
 
 def _bad(text: str, what: str, hint: str) -> GateError:
@@ -162,8 +184,8 @@ def _value(node: ast.expr, values: Mapping[str, float | None], names: Mapping[st
         return _value(inner, values, names)
 
     match node:
-        case ast.Constant(value=constant):
-            return constant
+        case ast.Constant(value=int() | float() as constant):
+            return float(constant)
         case ast.Name(id=name):
             if (known := values[name]) is None:
                 raise _Unknown(f"{names[name]} is not known")

@@ -109,3 +109,22 @@ def test_everything_else_is_refused_with_a_remedy(text: str, message: str) -> No
     with pytest.raises(GateError) as caught:
         parse_gate(text).evaluate(FIGURES)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("-" * 900 + "mtp.p < 1", "more than 100 operators"),
+        ("+".join(["mtp.p"] * 150) + " > 1", "more than 100 operators"),
+        ("mtp.p + 1" + "0" * 400 + " > 0", "too large"),
+        ("mtp.p < 1e999", "too large"),
+    ],
+)
+def test_a_question_that_python_could_not_work_out_is_refused(text: str, message: str) -> None:
+    with pytest.raises(GateError, match=message):
+        parse_gate(text)
+
+
+def test_whole_numbers_overflow_like_others() -> None:
+    long = parse_gate(f"mtp.p * 1{'0' * 300} * 1{'0' * 300} > 0").evaluate(FIGURES)
+    assert long.tripped and long.line().startswith("gate FAILED: mtp.p")
