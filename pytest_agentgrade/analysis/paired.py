@@ -13,6 +13,9 @@ LIMITS = frozenset({
     "context_full", "prompt_overflow", "server_limit", "task_clock", "turn_limit",
 })  # fmt: skip
 """Endings that cut an attempt off: how long it would have taken is then not known (its time is censored)."""
+BROKEN = frozenset({"server_died", "server_error", "stream_broken", "agent_crashed"})
+"""Endings by which something broke under an attempt that did not finish: it would have gone on, so its time is no
+less censored than that of one a limit has cut. A server that dies early is not quick."""
 ABORTED = "loop_aborted"
 """The ending of an attempt that the live abort of loops has cut: never met on the way, always the last of it."""
 
@@ -29,7 +32,7 @@ class Outcome:
     seconds: float | None
     """The task clock; None for a submission that no agent made here."""
     limited: bool
-    """A limit ended the attempt: ``seconds`` is a lower bound of the time it wanted."""
+    """A limit ended the attempt, or something broke: ``seconds`` is a lower bound of the time it wanted."""
     digest: str | None = None
     """Digest of the submitted tree, for the determinism test; None where there is none."""
 
@@ -86,7 +89,7 @@ def outcome(record: AttemptRecord) -> Outcome:
         passed=record.passed,
         checks=record.expected_checks,
         seconds=record.agent.clock_seconds if record.agent else None,
-        limited=ABORTED in endings or (bool(endings & LIMITS) and "finished" not in endings),
+        limited=ABORTED in endings or (bool(endings & (LIMITS | BROKEN)) and "finished" not in endings),
         digest=record.submission.digest if record.submission else None,
     )
 

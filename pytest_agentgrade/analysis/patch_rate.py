@@ -39,8 +39,10 @@ def patches_per_hour_interval(outcomes: Sequence[Outcome]) -> Interval | None:
 
 
 def compare_rates(pairs: Sequence[Pair]) -> RateFigures | None:
-    """Patches per hour of both modes on the same pairs, and their difference; None where a clock is missing."""
+    """Patches per hour of both modes on the same pairs, and their difference; None where a clock is missing, or 0."""
     firsts, seconds = [pair.first for pair in pairs], [pair.second for pair in pairs]
+    if not all(one.seconds for one in (*firsts, *seconds)):
+        return None
     first, second = patches_per_hour(firsts), patches_per_hour(seconds)
     if first is None or second is None:
         return None

@@ -97,12 +97,12 @@ class AgentPhase(_Record):
     agent: str
     agent_version: str
     started_at: float
-    clock_seconds: float
+    clock_seconds: float = Field(ge=0)
     """The task clock: what the user waited."""
     exit_code: int | None
     ended: str
     """``exited``, ``clock`` or ``killed``."""
-    requests: int
+    requests: int = Field(ge=0)
     auxiliary_requests: int = 0
     """Requests beside the task, such as one for a title; not among ``requests``."""
     first_request_sha256: str | None
@@ -118,15 +118,15 @@ class AgentPhase(_Record):
     """``name==version`` of all that was installed with an agent from npm or PyPI."""
     task_seconds: float
     turns: int
-    prompt_tokens: int
-    cached_tokens: int
+    prompt_tokens: int = Field(ge=0)
+    cached_tokens: int = Field(ge=0)
     cache_untold: int | None = None
     """Responses with some text for which the server did not say how much of the prompt it took from a cache."""
-    completion_tokens: int
-    predicted_tokens: int
+    completion_tokens: int = Field(ge=0)
+    predicted_tokens: int = Field(ge=0)
     """Tokens by the server's own timings, for the study's speed."""
-    predicted_seconds: float
-    prompt_seconds: float
+    predicted_seconds: float = Field(ge=0)
+    prompt_seconds: float = Field(ge=0)
     drafts: DraftCounts
     mode_proof: Literal["proven", "contradicted", "unproven"]
     mode_notes: list[str] = Field(default_factory=list)
@@ -214,7 +214,7 @@ class AttemptRecord(_Record):
     submission: SubmissionPhase | None = None
     fault: FaultRecord | None = None
     verdicts: list[VerdictRecord] = Field(default_factory=list)
-    expected_checks: int = 10
+    expected_checks: int = Field(10, ge=1)
 
     @property
     def counted_verdicts(self) -> list[VerdictRecord]:

@@ -49,6 +49,9 @@ def test_attempts_that_all_met_the_same_limit_tell_nothing() -> None:
         (["response_budget_in_content", "finished"], False),
         (["reasoning_loop", "loop_aborted"], True),
         (["loop_aborted", "finished"], True),
+        (["server_died", "stopped"], True),
+        (["stream_broken", "agent_crashed"], True),
+        (["server_error", "finished"], False),
     ],
 )
 def test_which_endings_make_a_time_a_lower_bound(endings: list[str], limited: bool) -> None:

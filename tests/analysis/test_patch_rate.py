@@ -74,3 +74,8 @@ def test_the_permutation_test_is_exact_for_few_pairs() -> None:
     ones, zeros, clock = np.ones((1, 6)), np.zeros((1, 6)), np.full((1, 6), 60.0)
     assert rate_difference_p(zeros, clock, ones, clock)[0] == 2 / 2**6
     assert rate_difference_p(ones, clock, ones, clock)[0] == 1.0
+
+
+def test_a_clock_of_zero_is_no_clock() -> None:
+    pairs = [a_pair(an_outcome(10, 0.0), an_outcome(1, 5.0)), a_pair(an_outcome(1, 5.0), an_outcome(1, 0.0))]
+    assert compare_rates(pairs * 2) is None

@@ -189,3 +189,44 @@ def test_merging_keeps_names_and_properties(tmp_path: Path) -> None:
     assert {case.name for case in suites["mtp / t"]} >= {"test_0[mtp-9]", "test_check_0[mtp-1]"}
     again = [run for run in load_junit(tmp_path / "merged.xml") if run.run.created_at]
     assert [run.records for run in again] == [run.records for run in load_junit(one)]
+
+
+def test_what_is_left_of_a_file_that_was_cut_is_no_working_patch(tmp_path: Path) -> None:
+    cases = [*stripped("baseline-7", "." * 10), *stripped("mtp-7", "." * 7), *stripped("mtp-8", "." * 12)]
+    (run,) = load_junit(written(tmp_path, suite(*cases)))
+    assert [(r.key.label, r.complete) for r in run.records] == [
+        ("baseline-7", False), ("mtp-7", False), ("mtp-8", True),
+    ]  # fmt: skip
+    (alone,) = load_junit(written(tmp_path, suite(*stripped("mtp-7", "..."))))
+    assert not alone.records[0].complete and not alone.records[0].delivers
+
+
+def test_a_run_in_several_files_is_read_whole(tmp_path: Path) -> None:
+    folder = the_run(tmp_path / "r1")
+    text = junit_of(folder).read_text()
+    half = tmp_path / "half.xml"
+    half.write_text(text.replace("test_check_3[mtp-1]", "no_check[mtp-1]").replace("[mtp-2]", "[]"))
+    runs = load_runs([half, folder])
+    chosen = arrange(runs)
+    assert len(chosen.chosen) == 4 and all(record.complete for record in chosen.records)
+    assert [len(run.records) for run in runs] == [3, 2] and not chosen.twins
+    (found,) = contrasts(chosen)
+    assert len(found.pairs.usable) == 2 and found.pairs.order == "balanced"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("clock_seconds", "1e308", "larger than any"),
+        ("predicted_tokens", "1" + "0" * 400, "larger than any"),
+        ("clock_seconds", "-5", "greater than or equal to 0"),
+        ("predicted_seconds", "-0.1", "greater than or equal to 0"),
+    ],
+)
+def test_figures_that_no_run_has_are_refused(tmp_path: Path, field: str, value: str, message: str) -> None:
+    text = junit_of(the_run(tmp_path / "r1")).read_text()
+    old = "3600" if field == "predicted_tokens" else "100.0"
+    changed = text.replace(f"&quot;{field}&quot;:{old}", f"&quot;{field}&quot;:{value}")
+    assert changed != text
+    with pytest.raises(SettingsError, match=message):
+        load_junit(written(tmp_path, changed))
