@@ -16,6 +16,7 @@ from pytest_agentgrade.analysis.contrasts import (
 from pytest_agentgrade.analysis.experiment import Experiment, TriedPair
 from pytest_agentgrade.analysis.gate_figures import COMPUTED
 from pytest_agentgrade.analysis.gates import GateResult
+from pytest_agentgrade.analysis.mixtures import mixtures
 from pytest_agentgrade.analysis.summary import ModeSummary, summarise
 from pytest_agentgrade.reporting.compare_lines import spoken
 from pytest_agentgrade.reporting.noise_text import placebo_lines
@@ -37,6 +38,7 @@ def report_json(
         ],
         "comparisons": [_contrast(contrast, spoken(contrast)) for contrast in found],
         "placebos": [_contrast(contrast, placebo_lines(contrast)) for contrast in placebo_contrasts(experiment)],
+        "mixtures": mixtures(experiment),
         "made_twice": [asdict(test) for test in twin_tests(experiment)],
         "budgets": [{**asdict(change), "change": change.change, "shown": change.shown} for change in budgets],
         "gates": [{**asdict(result), "values": dict(result.values)} for result in gates],

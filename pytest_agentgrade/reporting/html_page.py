@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest_agentgrade
 from pytest_agentgrade.analysis.contrasts import twin_tests
 from pytest_agentgrade.analysis.experiment import Experiment
+from pytest_agentgrade.analysis.mixtures import mixtures
 from pytest_agentgrade.analysis.summary import summarise
 from pytest_agentgrade.demo import DEMO_NOTE
 from pytest_agentgrade.errors import SettingsError
@@ -95,7 +96,11 @@ def _demo_note(experiment: Experiment) -> str:
 def _notes(experiment: Experiment, runs: Sequence[LoadedRun], joined: RunRecord) -> list[str]:
     """All that is said beside the figures, but for the note on the demo model, which has a place of its own."""
     notes = summary_notes(joined, experiment.records, summarise(experiment.records))
-    notes += [*twin_lines(twin_tests(experiment)), *(note for loaded in runs for note in loaded.notes)]
+    notes += [
+        *mixtures(experiment),
+        *twin_lines(twin_tests(experiment)),
+        *(note for loaded in runs for note in loaded.notes),
+    ]
     return [note for note in notes if note != DEMO_NOTE]
 
 

@@ -21,6 +21,7 @@ from pytest_agentgrade.analysis.contrasts import (
 from pytest_agentgrade.analysis.experiment import Experiment, arrange
 from pytest_agentgrade.analysis.gate_figures import gate_figures
 from pytest_agentgrade.analysis.gates import Gate, GateResult
+from pytest_agentgrade.analysis.mixtures import mixtures
 from pytest_agentgrade.analysis.noise import noise_floor
 from pytest_agentgrade.records.finding import shown_path
 from pytest_agentgrade.records.inputs import load_runs
@@ -101,7 +102,7 @@ class Report:
             _of_lone_mode(self.experiment),
             budget_lines(self.budgets),
             twin_lines(twin_tests(self.experiment)),
-            [note for run in self.runs for note in run.notes],
+            [*mixtures(self.experiment), *(note for run in self.runs for note in run.notes)],
             [result.line() for result in self.gate_results],
             [f"records: {shown_path(run.source)}" for run in self.runs],
         ):
