@@ -45,7 +45,8 @@ def totals(exchanges: Sequence[Exchange]) -> Totals:
         prompt_tokens=sum(prompt_tokens(exchange) or 0 for exchange in exchanges),
         cached_tokens=sum(cached_tokens(exchange) or 0 for exchange in exchanges),
         completion_tokens=sum(completion_tokens(exchange).tokens for exchange in exchanges),
-        predicted_tokens=predicted,
+        # Tokens without a time for them would make the speed too high.
+        predicted_tokens=sum(_predicted(exchange) for exchange in timed if predicted_ms(exchange)),
         predicted_seconds=sum(predicted_ms(exchange) or 0.0 for exchange in timed) / 1000,
         prompt_seconds=sum(prompt_ms(exchange) or 0.0 for exchange in timed) / 1000,
         drafted=drafted,

@@ -99,6 +99,8 @@ def _server_against_proxy(exchange: Exchange, usage: int | None, timings: int | 
     # One token may come in two pieces where reasoning, text and tool calls meet.
     if exchange.deltas > said + END_TOKENS + TAG_TOKENS * (1 + len(exchange.tool_calls)):
         return f"the server counted {said} tokens, but {counted}"
+    if not exchange.tool_calls and text is not None and text > said * (1 + RECUT_SHARE) + END_TOKENS + TAG_TOKENS:
+        return f"the server counted only {said} tokens, but {counted}"
     if said - came > _never_shown(exchange, said, came):
         return f"the server counted {said} tokens, only {counted}"
     return ""

@@ -128,3 +128,13 @@ def test_only_responses_that_generated_something_are_counted(rig: Make) -> None:
         it.post(stream=True, messages=[{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}])
         exchanges = it.wait_for(2)
     assert [count.number for count in reconcile_all(exchanges, tokenize)] == [1]
+
+
+def test_a_server_that_counts_too_few_tokens_is_told_though_pieces_are_fewer_still() -> None:
+    few = a_stream(50, usage=100, timings=100)
+    assert reconcile(few, lambda _: 400).disagreements == (
+        "request 3: the server counted only 100 tokens, but 50 pieces came, about 400 tokens of text",
+    )
+    assert reconcile(few, lambda _: 105).disagreements == ()
+    call = a_stream(50, usage=100, content="", tool_calls=(ToolCall("write_file", '{"text":"a"}'),))
+    assert reconcile(call, lambda _: 140).disagreements == ()

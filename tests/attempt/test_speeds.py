@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from pytest_agentgrade.attempt.accounting import totals
 from pytest_agentgrade.attempt.exchange import Cut, Exchange, ToolCall
 from pytest_agentgrade.attempt.speeds import SpeedSum, is_short_tool_choice, speeds
 
@@ -71,3 +72,10 @@ def test_the_first_token_is_timed_where_it_was_streamed() -> None:
 def test_prompt_speed_is_of_computed_tokens() -> None:
     found = speeds([a_response(), a_response(timings=None)])
     assert (found.prompt_tokens, found.prompt_seconds) == (300, 0.5)
+
+
+def test_tokens_without_a_time_for_them_do_not_raise_the_speed() -> None:
+    responses = [a_response(100, 1_000.0), a_response(500, timings={"predicted_n": 500})]
+    sums = totals(responses)
+    assert (sums.predicted_tokens, sums.predicted_seconds) == (100, 1.0)
+    assert sums.predicted_tokens == speeds(responses).every.tokens and sums.drafted == 0
