@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,13 +22,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
-        return command(options)
+        code = command(options)
+        sys.stdout.flush()
+        return code
     except AgentGradeError as error:
         print(f"agentgrade: {error}", file=sys.stderr)
         return EXIT_FAILED
     except BrokenPipeError:
         # The reader of our output (head, less) has gone: that is its right.
         sys.stderr.close()
+        return EXIT_FAILED
+    except OSError as error:
+        print(f"agentgrade: {error}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to be written cannot be either
         return EXIT_FAILED
 
 
@@ -85,7 +92,10 @@ def _add_format(parser: argparse.ArgumentParser) -> None:
 
 
 def _names(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names:
+        raise SettingsError(f"--mode={text} names no mode", "such as --mode=baseline,mtp")
+    return names
 
 
 def _setup(options: argparse.Namespace) -> int:
@@ -114,7 +124,7 @@ def _setup(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from pytest_agentgrade.diagnosis import diagnose
 
-    lines, healthy = diagnose(Path.cwd(), options.mode and _names(options.mode))
+    lines, healthy = diagnose(Path.cwd(), None if options.mode is None else _names(options.mode))
     print("\n".join(lines))
     return EXIT_OK if healthy else EXIT_FAILED
 

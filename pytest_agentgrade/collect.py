@@ -83,11 +83,12 @@ class GradingSession:
 
     def header(self) -> list[str]:
         """Lines for the top of the report: what runs, and every setting that is no default with its source."""
-        plan = self.setup.plan
+        plan, defaults = self.setup.plan, Settings.model_validate({})
+        values = ((name, getattr(self.setup.settings, name), source) for name, source in self.setup.sources.items())
         changed = [
-            f"{name}={getattr(self.setup.settings, name)!r} ({source})"
-            for name, source in self.setup.sources.items()
-            if source != "default" and name != "modes"
+            f"{name}={value!r} ({source})"
+            for name, value, source in values
+            if source != "default" and name != "modes" and value != getattr(defaults, name)
         ]
         lines = [f"agentgrade: {counted(len(plan.keys), 'attempt')} planned, {plan.order} order"]
         lines += [f"agentgrade: no patch for {', '.join(self.setup.without_patch)}"] if self.setup.without_patch else []
@@ -130,7 +131,7 @@ class GradingSession:
         if self._controller:
             from pytest_agentgrade.machine import check_host
 
-            check_host(self.setup.agent)
+            check_host(self.setup.settings, self.setup.agent)
         folder = self._choose_folder(config) if worker is None else Path(worker[_WORKER_INPUT])
         self._narrate = _narrator(config)
         self.run = Run.open(self.setup, folder, None if worker is None else worker["testrunuid"], self._narrate)
@@ -214,6 +215,7 @@ class GradingSession:
         """Write the summary section: what ``agentgrade report`` says of the run."""
         if self.run is None or not self._controller:
             return
+        from pytest_agentgrade.records.finding import shown_path
         from pytest_agentgrade.reporting.output import write_report
         from pytest_agentgrade.reporting.page import page_width
         from pytest_agentgrade.reporting.several_runs import report_on
@@ -223,6 +225,10 @@ class GradingSession:
             report = report_on([self.run.store.folder])
             for line in report.lines(page_width()):
                 reporter.write_line(line)
+            if any(not self.run.is_finished(key) for key in self.setup.plan.keys):
+                reporter.write_line(
+                    f"not finished; to go on: pytest --agent-run-dir={shown_path(self.run.store.folder)}"
+                )
             if self.report_file is not None:
                 write_report(report, self.report_file)
                 reporter.write_line(f"report: {self.report_file}")

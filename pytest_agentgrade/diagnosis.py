@@ -26,7 +26,7 @@ def diagnose(rootdir: Path, modes: Sequence[str] | None = None) -> tuple[list[st
     except AgentGradeError as error:
         return _lines([*checks(), _bad("settings", error)]), False
     settings = resolved.settings
-    requirements = [*checks(settings.image), _tasks(settings, rootdir), *_agent(settings)]
+    requirements = [*checks(settings.image, settings.runtime), _tasks(settings, rootdir), *_agent(settings)]
     requirements += [_mode(settings, mode) for mode in (settings.all_modes() if modes is None else modes)]
     spare = set(BUILT_IN_MODES) - set(settings.modes) if modes is None and settings.modes else set()
     needless = {f"mode {name}" for name in spare}

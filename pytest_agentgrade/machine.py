@@ -25,7 +25,7 @@ from pytest_agentgrade.grading.verdict import classify
 from pytest_agentgrade.records.model import DrawRecord, SubmissionPhase, VerdictRecord
 from pytest_agentgrade.records.store import AttemptStore
 from pytest_agentgrade.sandbox.derive import Use, find_prepared
-from pytest_agentgrade.sandbox.engine import connect
+from pytest_agentgrade.sandbox.engine import check_runtime, connect
 from pytest_agentgrade.sandbox.image import Image, ensure_image
 from pytest_agentgrade.sandbox.owner import Owner
 from pytest_agentgrade.sandbox.reaper import Reaper
@@ -37,13 +37,15 @@ if TYPE_CHECKING:
     from pytest_agentgrade.grading.candidate import Candidate
 
 
-def check_host(agent: Agent | None) -> None:
-    """What a run would stumble over at its first attempt: no engine that answers, no image for the agent.
+def check_host(settings: Settings, agent: Agent | None) -> None:
+    """What a run would stumble over at its first attempt: no engine that answers, no such runtime, no agent's image.
 
-    Raises EngineUnavailable, or SettingsError with how to make the image.
+    Raises EngineUnavailable, or SettingsError with what to do.
     """
     client = connect()
     try:
+        if settings.runtime is not None:
+            check_runtime(client, settings.runtime)
         if agent is not None and agent.needs.image is not None and agent.needs.image_hint:
             _agent_image(client, agent.name, agent.needs.image, agent.needs.image_hint)
     finally:

@@ -142,10 +142,15 @@ def pytest_assertrepr_compare(
 ) -> Generator[None, list[list[str]], list[list[str]]]:
     __tracebackhide__ = True
     if _SESSION in config.stash:
-        from pytest_agentgrade.reporting.large_comparison import refuse_large
+        from pytest_agentgrade.grading.large_comparison import refuse_large
 
         refuse_large(op, left, right)
-    return (yield)
+    explained = yield
+    if _SESSION in config.stash:
+        from pytest_agentgrade.reporting.harmless import without_colours
+
+        return [[without_colours(line) for line in lines] for lines in explained]
+    return explained
 
 
 @pytest.hookimpl(wrapper=True)

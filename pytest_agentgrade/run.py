@@ -155,6 +155,11 @@ class Run:
         self._told.add(key)
         return case_properties(self._done[key], self._record, beyond=beyond, draw=drawn, whole=whole)
 
+    def is_finished(self, key: AttemptKey) -> bool:
+        """Whether the attempt has all its verdicts, or a fault for which it has none."""
+        record = self.store.attempt(key).record()
+        return record.complete or record.fault is not None
+
     def close(self) -> None:
         """Stop all that was started."""
         self._exit.close()

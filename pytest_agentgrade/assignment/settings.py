@@ -167,6 +167,9 @@ def resolve(layers: Iterable[Layer]) -> Resolved:
     sources = dict.fromkeys(Settings.model_fields, DEFAULT_SOURCE)
     for layer in layers:
         for key, value in layer.items():
+            if key == "tool" and key not in Settings.model_fields:
+                hint = "here the names stand alone: `model = ...` and `[modes.NAME]`, without `tool.agentgrade`"
+                raise SettingsError(f"{layer.source}: [tool.agentgrade] is for pyproject.toml", hint)
             if key not in Settings.model_fields:
                 raise SettingsError(f"{layer.source}: unknown setting {key!r}", _place_of(key))
             merged[key] = value

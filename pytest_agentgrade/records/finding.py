@@ -22,8 +22,12 @@ def find_run(given: Path, rootdir: Path) -> Path:
 
 
 def newest_run(rootdir: Path) -> Path:
-    """The run below ``rootdir`` that was begun last; SettingsError when there is none."""
-    for folder in _newest_first(rootdir):
+    """The run below ``rootdir`` that was begun last, of those that got as far as an attempt if there are any.
+
+    SettingsError when there is none.
+    """
+    folders = _newest_first(rootdir)
+    for folder in [one for one in folders if any((one / "attempts").glob("*/*"))] or folders:
         return folder
     raise SettingsError(f"there is no run in {rootdir / RUNS_FOLDER}", "name the folder of one, or run pytest first")
 

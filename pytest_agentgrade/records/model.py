@@ -214,7 +214,7 @@ class AttemptRecord(_Record):
     submission: SubmissionPhase | None = None
     fault: FaultRecord | None = None
     verdicts: list[VerdictRecord] = Field(default_factory=list)
-    expected_checks: int = Field(10, ge=1)
+    expected_checks: int = Field(default=10, ge=1)
 
     @property
     def counted_verdicts(self) -> list[VerdictRecord]:

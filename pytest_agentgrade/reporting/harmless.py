@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pytest_agentgrade.escaping import escape
 
 _CHARACTERS = 1_000_000
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def escape_report(report: Any) -> None:
@@ -22,6 +24,11 @@ def escape_report(report: Any) -> None:
     report.user_properties = [
         (name, _escaped(value) if isinstance(value, str) else value) for name, value in report.user_properties
     ]
+
+
+def without_colours(text: str) -> str:
+    """A line of pytest's own explanation without the colours it has in a terminal: it is kept, and read elsewhere."""
+    return _COLOURS.sub("", text)
 
 
 def _escaped(text: str) -> str:

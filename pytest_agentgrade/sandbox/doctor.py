@@ -18,7 +18,7 @@ from docker.errors import DockerException
 
 from pytest_agentgrade.errors import AgentGradeError, EngineUnavailable
 from pytest_agentgrade.sandbox.container import MEGABYTE, Container, ContainerSpec
-from pytest_agentgrade.sandbox.engine import MINIMUM_API, connect
+from pytest_agentgrade.sandbox.engine import MINIMUM_API, check_runtime, connect
 from pytest_agentgrade.sandbox.image import image_tag
 from pytest_agentgrade.sandbox.owner import Owner
 
@@ -43,15 +43,15 @@ class Requirement:
     """What to do; empty when ``ok``."""
 
 
-def checks(image: str | None = None) -> list[Requirement]:
-    """Look at this machine, in about a second; changes nothing. ``image`` is one that the user gave, if any."""
+def checks(image: str | None = None, runtime: str | None = None) -> list[Requirement]:
+    """Look at this machine, in about a second; changes nothing. ``image`` and ``runtime`` are the user's, if any."""
     found = [_python(), _system(), _git(), _memory()]
     try:
         client = connect()
     except EngineUnavailable as error:
         return [*found, Requirement("Docker engine", False, error.message, error.hint), _disk(None)]
     try:
-        return [*found, *_engine_checks(client, image)]
+        return [*found, *_engine_checks(client, image), *_runtime(client, runtime)]
     except (DockerException, requests.RequestException) as error:
         return [*found, Requirement("Docker engine", False, f"fails: {error}", "look at the engine's log")]
     finally:
@@ -65,6 +65,16 @@ def _engine_checks(client: docker.DockerClient, image: str | None) -> list[Requi
         f"{version['Version']}, API {version['ApiVersion']} (needed: {MINIMUM_API}), cgroup v{info['CgroupVersion']}"
     )
     return [Requirement("Docker engine", True, state, ""), *_sandbox(client, image, info), _disk(info["DockerRootDir"])]
+
+
+def _runtime(client: docker.DockerClient, runtime: str | None) -> list[Requirement]:
+    if runtime is None:
+        return []
+    try:
+        check_runtime(client, runtime)
+    except AgentGradeError as error:
+        return [Requirement("runtime", False, error.message, error.hint)]
+    return [Requirement("runtime", True, runtime, "")]
 
 
 def _sandbox(client: docker.DockerClient, image: str | None, info: dict[str, Any]) -> list[Requirement]:

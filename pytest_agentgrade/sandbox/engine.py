@@ -11,7 +11,7 @@ import docker
 from docker.errors import DockerException
 from docker.utils import version_lt
 
-from pytest_agentgrade.errors import EngineUnavailable
+from pytest_agentgrade.errors import EngineUnavailable, SettingsError
 
 MINIMUM_API = "1.41"
 """Docker Engine 20.10."""
@@ -76,3 +76,11 @@ def _probe(address: str) -> None:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def check_runtime(client: docker.DockerClient, runtime: str) -> None:
+    """SettingsError, with those there are, when the engine knows no OCI runtime of that name."""
+    known = sorted(client.info().get("Runtimes") or {})
+    # Newer engines take containerd's own names, and paths, without having been told of them.
+    if runtime not in known and not runtime.startswith(("io.containerd.", "/")):
+        raise SettingsError(f"the Docker engine knows no runtime {runtime!r}", f"it knows {', '.join(known)}")

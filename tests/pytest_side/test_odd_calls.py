@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_agentgrade.records.finding import newest_run
 from tests.graded import PROJECT, QUIET_PLUGINS, run_pytest, write_settings
 
 PATCH = "diff --git a/expiring_cache/zz.py b/expiring_cache/zz.py\nnew file mode 100644\n--- /dev/null\n" + (
@@ -97,3 +98,38 @@ def test_an_agent_without_its_image_is_said_before_anything_starts(folder: Path)
     hint = "is not on this engine - run `agentgrade setup --agent opencode --agent-version 1.18.0`"
     assert done.code == 4 and hint in done.output, done.output
     assert not (folder / "agentgrade-runs").exists()
+
+
+def test_colours_of_the_terminal_do_not_reach_the_records(folder: Path) -> None:
+    arguments = ("--agent-patches=patches", "--agent-seed=1", "-k", "test_expired or test_iteration", "--color=yes")
+    done = run_pytest(folder, *arguments, "--junitxml=junit.xml", *QUIET_PLUGINS)
+    assert "\x1b[" in done.output
+    reasons = [verdict.reason for record in done.run.records() for verdict in record.verdicts if verdict.reason]
+    assert reasons and not [reason for reason in reasons if "x1b" in reason]
+    assert "x1b" not in (folder / "junit.xml").read_text(encoding="utf-8").lower()
+
+
+def test_a_runtime_that_the_engine_does_not_know_is_said_before_anything_starts(folder: Path) -> None:
+    done = run_pytest(folder, "--agent-patches=patches", "--agent-runtime=foo", *QUIET_PLUGINS)
+    assert done.code == 4 and "the Docker engine knows no runtime 'foo' - it knows " in done.output, done.output
+
+
+def test_a_model_that_is_none_is_said_before_anything_starts(folder: Path) -> None:
+    (folder / "x.gguf").write_text("hi")
+    done = run_pytest(folder, "--agent-mode=mtp", "--agent-model=x.gguf", *QUIET_PLUGINS)
+    assert done.code == 4 and "is no GGUF file" in done.output, done.output
+
+
+def test_what_is_left_undone_says_how_to_go_on_and_is_not_the_newest_run(folder: Path) -> None:
+    arguments = ("--agent-patches=patches", "--agent-seed=1", *QUIET_PLUGINS)
+    partly = run_pytest(folder, *arguments, "-k", "test_iteration")
+    assert "not finished; to go on: pytest --agent-run-dir=agentgrade-runs/" in partly.output, partly.output
+    (first,) = (folder / "agentgrade-runs").iterdir()
+    assert run_pytest(folder, *arguments, "nosuch.py").code == 4
+    assert newest_run(folder) == first
+
+
+def test_settings_of_the_wrong_file_are_told(folder: Path) -> None:
+    write_settings(folder, "[tool.agentgrade]\nseeds = [1]\n")
+    done = run_pytest(folder, *COLLECT)
+    assert done.code == 4 and "[tool.agentgrade] is for pyproject.toml - here the names" in done.output, done.output

@@ -18,6 +18,8 @@ from pytest_agentgrade.attempt.server.config import EMBEDDED, ServerConfig, Serv
 from pytest_agentgrade.attempt.server.embedded_library import require_library
 from pytest_agentgrade.errors import SettingsError
 
+_GGUF = b"GGUF"
+"""The first bytes of a model file."""
 _EMBEDDED_MODULE = "pytest_agentgrade.attempt.server.embedded"
 
 
@@ -103,6 +105,9 @@ def _find_model(mode: Mode, config: ServerConfig) -> Path:
     model = named.expanduser().absolute()
     if not model.is_file():
         raise SettingsError(f"the model {model} of mode {mode.name} is not a file", "set 'model' to a GGUF file")
+    with model.open("rb") as file:
+        if file.read(len(_GGUF)) != _GGUF:
+            raise SettingsError(f"the model {model} of mode {mode.name} is no GGUF file", "set 'model' to a GGUF file")
     return model
 
 

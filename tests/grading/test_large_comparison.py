@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_agentgrade.grading.answers import Answer
-from pytest_agentgrade.reporting.large_comparison import MAX_CHARACTERS, MAX_PARTS, refuse_large
+from pytest_agentgrade.grading.large_comparison import MAX_CHARACTERS, MAX_PARTS, refuse_large
 from tests.graded import QUIET_PLUGINS, run_pytest
 
 LONG = [f"{n * 7919 % 100_003} of many" for n in range(MAX_PARTS + 1)]
