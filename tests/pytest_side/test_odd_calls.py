@@ -101,7 +101,7 @@ def test_an_agent_without_its_image_is_said_before_anything_starts(folder: Path)
 
 
 def test_colours_of_the_terminal_do_not_reach_the_records(folder: Path) -> None:
-    arguments = ("--agent-patches=patches", "--agent-seed=1", "-k", "test_expired or test_iteration", "--color=yes")
+    arguments = ("--agent-patches=patches", "--agent-seed=1", "--color=yes", "-vv")
     done = run_pytest(folder, *arguments, "--junitxml=junit.xml", *QUIET_PLUGINS)
     assert "\x1b[" in done.output
     reasons = [verdict.reason for record in done.run.records() for verdict in record.verdicts if verdict.reason]
