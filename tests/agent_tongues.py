@@ -82,7 +82,7 @@ class TextTongue(Tongue):
     """For an agent whose model only talks: the edit is the reply, and the first reply is the whole work."""
 
     def scripts(self) -> dict[str, Script]:
-        """Without what needs tools: a call repeated, a patch in place while the model goes on."""
+        """Without what needs tools: a call repeated. One block that fits nowhere has the agent ask again."""
         kept = {
             "budget": Say(reasoning=LOOP * 4_000),
             "overflow": Say(status=400, error=OVERFLOW),
@@ -90,7 +90,7 @@ class TextTongue(Tongue):
             "error_500": SERVER_ERROR,
             "cut": Say(content=LOOP, drop_after=5),
         }
-        return {"solve": _as_blocks, **{name: _always(say) for name, say in kept.items()}}
+        return {"solve": _as_blocks, "slow": _slowly_mended, **{name: _always(say) for name, say in kept.items()}}
 
 
 def _always(say: Say) -> Script:
@@ -112,6 +112,15 @@ def _as_blocks(conversation: Conversation) -> Say:
         for path, text in FILES(asked(conversation)).items()
     ]
     return Say(content="I change this:\n\n" + "\n\n".join(blocks))
+
+
+def _slowly_mended(conversation: Conversation) -> Say:
+    """The reference and one block that does not fit; asked to mend that, the model goes on for ever."""
+    if "failed to match" in asked(conversation):
+        return Say(reasoning=LOOP * 400, tokens_per_second=10.0)
+    path = next(iter(FILES(asked(conversation))))
+    amiss = f"{path}\n```python\n<<<<<<< SEARCH\nno such line\n=======\nnor this one\n>>>>>>> REPLACE\n```"
+    return Say(content=f"{_as_blocks(conversation).content}\n\n{amiss}")
 
 
 def first_text(body: Mapping[str, Any]) -> str:
