@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +34,7 @@ class Graded:
     output: str
     folder: Path
     peak_kb: int
-    """Peak resident memory of the largest of pytest and the processes it waited for, in kB."""
+    """Peak resident memory of the pytest process, in kB."""
 
     @property
     def run(self) -> RunStore:
@@ -73,15 +75,39 @@ def run_pytest(folder: Path, *arguments: str, env: dict[str, str] | None = None,
     overdue = threading.Timer(seconds, os.killpg, (process.pid, signal.SIGKILL))
     overdue.start()
     try:
-        assert process.stdout is not None
-        with process.stdout:
-            output = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        with PeakMemory(process.pid) as peak:
+            output, _ = process.communicate()
         assert process.returncode != -signal.SIGKILL, f"pytest was killed; after {seconds} s it is:\n{output}"
-        return Graded(process.returncode, output, folder, usage.ru_maxrss)
+        return Graded(process.returncode, output, folder, peak.kilobytes)
     finally:
         overdue.cancel()
+
+
+class PeakMemory:
+    """Watches how much memory a process has at most.
+
+    Its resource usage will not do: a process starts with the peak of the one that made it, here all the tests.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.kilobytes = 0
+        self._status = Path(f"/proc/{pid}/status")
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.05):
+            with suppress(OSError):
+                found = re.search(r"VmHWM:\s+(\d+) kB", self._status.read_text(encoding="ascii", errors="replace"))
+                self.kilobytes = max(self.kilobytes, int(found[1]) if found else 0)
+
+    def __enter__(self) -> PeakMemory:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
 
 
 def write_settings(folder: Path, text: str) -> None:

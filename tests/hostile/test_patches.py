@@ -189,7 +189,7 @@ def test_records_hold_nothing_but_text(graded: Graded) -> None:
 
 def test_memory_stays_bounded(graded: Graded) -> None:
     assert graded.code == pytest.ExitCode.TESTS_FAILED
-    assert graded.peak_kb < 400_000
+    assert 20_000 < graded.peak_kb < 400_000
 
 
 def test_good_patch_is_one() -> None:
