@@ -62,7 +62,8 @@ def pytest_command(*arguments: str) -> list[str]:
 
 def start_pytest(folder: Path, *arguments: str, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
     """Start pytest in ``folder``; stdout and stderr come as one text."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
+    ours = ("PYTEST_", "COV_", "TOX_")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return subprocess.Popen(
         pytest_command(*arguments), cwd=folder, env=environment | (env or {}), text=True, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, start_new_session=True,

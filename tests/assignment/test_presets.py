@@ -34,7 +34,7 @@ def test_the_server_is_launched_with_the_published_flags(tmp_path: Path) -> None
     binary, model = tmp_path / "llama-server", tmp_path / "m.gguf"
     binary.write_text("#!/bin/sh\nprintf '%s\\n' " + " ".join(f"'{flag} X'" for flag in FLAGS.split()) + "\n")
     binary.chmod(0o755)
-    model.touch()
+    model.write_bytes(b"GGUF")
     settings = resolve([STUDY.layer, Layer("t", {"model": str(model), "server": str(binary)})]).settings
     off, on = (
         shlex.join(server_command(mode, server_config(settings)).argv) for mode in settings.pick_modes(STUDY.modes)
