@@ -195,7 +195,7 @@ def test_an_unknown_runtime_is_the_hosts_fault_and_named(client: docker.DockerCl
     assert containers(client, "judge") == []
 
 
-def test_the_option_reaches_the_engine_and_a_wrong_one_is_no_failure_of_the_candidate(tmp_path: Path) -> None:
+def test_a_runtime_that_the_engine_does_not_know_is_refused_before_anything_starts(tmp_path: Path) -> None:
     (tmp_path / "patches").mkdir()
     (tmp_path / "patches" / "sqlite_transfers.patch").write_text(
         "--- /dev/null\n+++ b/NOTES.md\n@@ -0,0 +1 @@\n+Nothing.\n"
@@ -204,7 +204,6 @@ def test_the_option_reaches_the_engine_and_a_wrong_one_is_no_failure_of_the_cand
         tmp_path, "--agent-patches=patches", "--agent-task=sqlite_transfers", "--agent-seed=1",
         "-k", "moves_the_amount", "--agent-runtime=no-such-runtime", "--tb=short", *QUIET_PLUGINS,
     )  # fmt: skip
-    assert done.code == pytest.ExitCode.TESTS_FAILED and "1 error" in done.output and "failed" not in done.output
-    assert "no-such-runtime" in done.output
-    (record,) = done.run.records()
-    assert record.passed == 0 and not record.complete
+    assert done.code == pytest.ExitCode.USAGE_ERROR and "failed" not in done.output
+    assert "the Docker engine knows no runtime 'no-such-runtime'" in done.output
+    assert not (tmp_path / "agentgrade-runs").exists(), "refused before anything starts"
