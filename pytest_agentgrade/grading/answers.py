@@ -166,10 +166,11 @@ def _normal(tree: Any) -> Any:
         return [tag, _normal_decimal(Decimal(body))]
     if tag in ("l", "t"):
         return [tag, [_normal(item) for item in body]]
+    # Sorted by their texts, and kept as they are: texts within texts double their backslashes at every level.
     if tag in ("s", "z"):
-        return [tag, sorted(json.dumps(_normal(item)) for item in body)]
+        return [tag, sorted((_normal(item) for item in body), key=json.dumps)]
     if tag == "m":
-        return [tag, sorted([json.dumps(_normal(key)), json.dumps(_normal(item))] for key, item in body)]
+        return [tag, sorted(([_normal(key), _normal(item)] for key, item in body), key=json.dumps)]
     return json.loads(body) if tag == "a" else tree
 
 

@@ -101,15 +101,19 @@ class _Source:
         self._limits = limits
         self._clock = clock
         self._deadline = clock() + limits.seconds
+        self._ended = False
 
     def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes, fewer only at the end. Raises SubmissionRefused beyond the limits."""
+        """Up to ``size`` bytes, fewer only at the end. Raises SubmissionRefused beyond the limits, EOFError behind it."""
         parts: list[bytes] = []
         missing = size
         while missing and self._fill():
             parts.append(self._rest[:missing])
             self._rest = self._rest[missing:]
             missing -= len(parts[-1])
+        if self._ended and not parts:  # tarfile would skip 2**60 bytes that are not there piece by piece
+            raise EOFError("it ends too early")
+        self._ended = not parts
         return b"".join(parts)
 
     def drain(self) -> None:

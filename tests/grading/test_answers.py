@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
@@ -195,3 +196,16 @@ def test_shown_text_is_escaped_and_short() -> None:
 def test_comparing_huge_decimals_is_cheap() -> None:
     assert same_value(Decimal("1E+999999"), Decimal("1.0E+999999"))
     assert not same_value(Decimal("1E+999999"), Decimal("1E+999998"))
+
+
+def test_nested_quotes_do_not_grow_with_every_level() -> None:
+    """Half a megabyte that a candidate may well send; as texts within texts it took hundreds."""
+    value: Any = '"' * 100_000
+    for _ in range(8):
+        value = {"a": value}
+    tracemalloc.start()
+    try:
+        assert Answer(value) == value and Answer(value) != {"a": 1}
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()

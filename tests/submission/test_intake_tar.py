@@ -195,3 +195,10 @@ def test_damaged_streams_are_refused_or_plain_trees(data: st.DataObject) -> None
 def test_no_stream_at_all() -> None:
     refused(b"", "tar stream")
     refused(b"not a tar" * 1_000, "tar stream")
+
+
+def test_a_stream_that_ends_within_a_file_it_skips_is_refused_at_once() -> None:
+    """tarfile would go on skipping 2**60 bytes that are not there, block by block."""
+    made = member("x.pyc")
+    made.size = 2**60
+    refused(made.tobuf(tarfile.GNU_FORMAT) + bytes(30_000), "not a readable tar stream")
