@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from math import gcd
 from typing import Literal
 
 from pytest_agentgrade.wording import counted
@@ -65,15 +66,15 @@ def make_plan(
 ) -> Plan:
     """Cross all factors.
 
-    ``balanced``: the modes of a pair run next to each other, and who goes first rotates from one seed (repeat,
-    budget) to the next: A B, then B A. ``blocked``: all attempts of one mode, then all of the next.
+    ``balanced``: the modes of a cell run next to each other, and who goes first rotates from one task, seed, repeat
+    and budget to the next: A B, then B A. ``blocked``: all attempts of one mode, then all of the next.
     """
     cells = [
-        (task, seed, repeat, budget, seed_index + repeat + budget_index)
-        for seed_index, seed in enumerate(seeds)
+        (task, seed, repeat, budget, _turn((at, seed_at, repeat, budget_at), (len(seeds), repeats), len(modes)))
+        for seed_at, seed in enumerate(seeds)
         for repeat in range(repeats)
-        for budget_index, budget in enumerate(budgets)
-        for task in tasks
+        for budget_at, budget in enumerate(budgets)
+        for at, task in enumerate(tasks)
     ]
     if order == "blocked":
         pairs = [(cell, mode) for mode in modes for cell in cells]
@@ -116,9 +117,36 @@ def order_notes(plan: Plan, server_restart: str) -> list[str]:
     return [f"server_restart=mode makes little sense in balanced order: {few} ({hint})"]
 
 
-def _rotated(modes: Sequence[str], step: int) -> list[str]:
-    cut = step % len(modes)
-    return [*modes[cut:], *modes[:cut]]
+def _turn(place: tuple[int, int, int, int], sizes: tuple[int, int], modes: int) -> int:
+    """Which rotation of the modes the cell at ``place`` (task, seed, repeat, budget) has; ``sizes``: seeds, repeats.
+
+    At each budget, over all cells and within each task, no two modes lead more than once more often than each other;
+    with one repeat within each seed too, and with two or three modes within any choice of tasks, seeds, repeats and
+    budgets. With more modes, repeats and budgets at once a seed's leads may be further apart: ``tests/test_plan.py``.
+    """
+    task, seed, repeat, budget = place
+    seeds, repeats = sizes
+    return _start(task, seeds * repeats, modes) + _start(seed, repeats, modes) + repeat + budget
+
+
+def _start(block: int, size: int, modes: int) -> int:
+    """Where a block of ``size`` turns begins: behind the one before, and one further as soon as starts recur.
+
+    Without that step each block of a size that the number of modes divides would begin with the same mode.
+    """
+    common = gcd(size, modes)
+    return block * size + (block * common // modes if common > 1 else 0)
+
+
+def _rotated(modes: Sequence[str], turn: int) -> list[str]:
+    """The mode of that turn first, the others forwards or backwards from it.
+
+    Forwards alone A would run before B in two of three cells of A, B and C: rotating who is first does not make each
+    *two* modes swap places.
+    """
+    count = len(modes)
+    backwards = (turn + (turn // count if count % 2 == 0 else 0)) % 2
+    return [modes[(turn + (-place if backwards else place)) % count] for place in range(count)]
 
 
 def _label(mode: str, seed: int, repeat: int, budget: int, budgets_vary: bool) -> str:

@@ -94,6 +94,9 @@ def _difference(setup: RunSetup, record: RunRecord) -> str:
     there = record.model_dump(mode="json")
     # What an older version did not know of yet was as it is by default.
     there["settings"] = Settings.model_validate({}).model_dump(mode="json") | there["settings"]
+    for one in (wanted, there):
+        # Their order has a setting of its own; what another version made of it is no other run.
+        one["plan"].sort(key=lambda key: (key["task"], key["label"]))
     pairs = {name: (wanted[name], there[name]) for name in ("modes", "plan", "patches")}
     names = {*wanted["settings"], *there["settings"]} - _MAY_DIFFER
     if there["tasks"]:

@@ -18,6 +18,7 @@ from pytest_agentgrade.errors import SettingsError
 from pytest_agentgrade.plan import Plan, make_plan
 from pytest_agentgrade.records.host import describe_host
 from pytest_agentgrade.records.model import KeyRecord, RunRecord
+from pytest_agentgrade.records.store import RunStore
 
 if TYPE_CHECKING:
     from pytest_agentgrade.attempt.agents.base import Agent
@@ -81,6 +82,7 @@ def prepare(
     tasks = load_tasks(settings, rootdir)
     _check_servers(settings, modes)
     plan = _plan(settings, [task.name for task in tasks], [mode.name for mode in modes])
+    plan = _as_recorded(plan, settings, rootdir)
     return RunSetup(settings, dict(resolved.sources), modes, tasks, plan, agent)
 
 
@@ -97,7 +99,8 @@ def _prepare_patches(resolved: Resolved, rootdir: Path, mode_names: Sequence[str
         names = ", ".join(missing)
         raise SettingsError(f"{patches.folder} holds no patch for {names}", "name the files TASK.patch")
     tasks = tuple(task for task in tasks if task.name in found)
-    return RunSetup(settings, dict(resolved.sources), modes, tasks, Plan(keys, plan.order), None, patches, missing)
+    plan = _as_recorded(Plan(keys, plan.order), settings, rootdir)
+    return RunSetup(settings, dict(resolved.sources), modes, tasks, plan, None, patches, missing)
 
 
 def _plan(settings: Settings, tasks: Sequence[str], modes: Sequence[str]) -> Plan:
@@ -105,6 +108,17 @@ def _plan(settings: Settings, tasks: Sequence[str], modes: Sequence[str]) -> Pla
         if len(set(values)) != len(values):
             raise SettingsError(f"{name} = {values!r} names a value twice", "use --agent-repeat for repeats")
     return make_plan(tasks, modes, settings.seeds, settings.repeats, settings.response_tokens, settings.order)
+
+
+def _as_recorded(plan: Plan, settings: Settings, rootdir: Path) -> Plan:
+    """A run that is resumed keeps its order: another version may have put the same attempts into another one."""
+    if settings.run_dir is None:
+        return plan
+    store = RunStore(rootdir / Path(settings.run_dir).expanduser())
+    if not store.exists():
+        return plan
+    planned = store.planned()
+    return Plan(planned, store.run().order) if set(planned) == set(plan.keys) else plan
 
 
 def _check_servers(settings: Settings, modes: Sequence[Mode]) -> None:

@@ -126,3 +126,16 @@ def test_an_ordinary_test_has_no_candidate(folder: Path) -> None:
 def test_the_record_says_which_tasks_and_checks(folder: Path) -> None:
     grade(folder, *NOTHING)
     assert set(json.loads((folder / "run" / "run.json").read_text())["tasks"]) == {TASK}
+
+
+def test_a_run_keeps_the_order_that_another_version_gave_it(folder: Path) -> None:
+    both = ("--agent-mode=one,two", *NOTHING)
+    assert grade(folder, *both).code == 5
+    file = folder / "run" / "run.json"
+    record = json.loads(file.read_text())
+    assert [key["mode"] for key in record["plan"]] == ["one", "two"]
+    file.write_text(json.dumps(record | {"plan": record["plan"][::-1]}))
+    for call in (("--agent-mode=one,two", "--collect-only"), ("--agent-mode=one,two",)):
+        done = grade(folder, *call, "-v")
+        assert done.code != 4 and done.output.index("[two-1]") < done.output.index("[one-1]"), done.output
+    assert RunStore(folder / "run").run().plan[0].mode == "two"
