@@ -65,6 +65,14 @@ class EngineUnavailable(HostError):
     """No Docker engine answers."""
 
 
+class CommandFailed(HostError):
+    """A command in a container that the engine ran as it should ended badly, or fell silent."""
+
+
+class WorkspaceUnreadable(HostError):
+    """Reading what an agent left failed although the container that reads it works: it was made to be unreadable."""
+
+
 class ServerError(AgentGradeError):
     """The model server did something a measurement cannot go on with."""
 

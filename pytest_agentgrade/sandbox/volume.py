@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ import docker
 import requests
 from docker.errors import APIError, DockerException
 
-from pytest_agentgrade.errors import HostError
+from pytest_agentgrade.errors import CommandFailed, HostError, WorkspaceUnreadable
 from pytest_agentgrade.escaping import escape_bytes
 from pytest_agentgrade.sandbox.container import MEGABYTE, USER, Container, ContainerSpec, VolumeMount
 from pytest_agentgrade.sandbox.owner import Owner, labels
@@ -22,6 +23,10 @@ WORKDIR = "/work"
 _SIDECAR_EXTRA = 64 * MEGABYTE
 _STEP_SECONDS = 30.0
 """Silence after which the sidecar counts as stuck."""
+_DEEPEST, _LISTED = 200, 1_000_000
+"""Folders within folders, and bytes, of which special files are listed: a path of two megabytes names none of use."""
+_REMOVAL_TRIES = 100
+"""A tenth of a second apart."""
 _MAKE_READABLE = f"chmod -R u+rwX {WORKDIR}"
 """Follows no link; all files belong to the one user there is."""
 
@@ -74,25 +79,26 @@ class WorkspaceVolume:
                 pass
 
     def read_tar(self) -> Generator[bytes]:
-        """Everything in it as a GNU tar stream, without the top-level ``.git``. Raises HostError.
+        """Everything in it as a GNU tar stream, without the top-level ``.git``.
 
         Files that the agent made unreadable are made readable first. tar leaves sockets out silently: ask
-        :meth:`special_files` as well.
+        :meth:`special_files` as well. Raises HostError; WorkspaceUnreadable where the agent is to blame.
         """
         script = f"{_MAKE_READABLE} && exec tar -c --format=gnu --exclude=./.git --anchored -C {WORKDIR} ."
-        with self._exec(("sh", "-c", script)) as running:
+        with self._reading(script) as running:
             yield from running.output()
 
     def special_files(self, limit: int = 100) -> tuple[tuple[str, bytes], ...]:
         """(find's type letter, raw relative path) of what is neither file nor folder, at most ``limit`` of them.
 
-        Letters: ``l`` link, ``p`` fifo, ``s`` socket, ``b`` and ``c`` devices. The top-level ``.git`` is left out.
+        Letters: ``l`` link, ``p`` fifo, ``s`` socket, ``b`` and ``c`` devices. The top-level ``.git`` is left out, and
+        what lies deeper than any path may be. Raises HostError; WorkspaceUnreadable where the agent is to blame.
         """
         script = (
-            f"{_MAKE_READABLE} && find {WORKDIR} -xdev -path {WORKDIR}/.git -prune"
-            f" -o ! -type f ! -type d -printf '%y%P\\0' | head -z -n {int(limit)}"
+            f"{_MAKE_READABLE} && find {WORKDIR} -xdev -maxdepth {_DEEPEST} -path {WORKDIR}/.git -prune"
+            f" -o ! -type f ! -type d -printf '%y%P\\0' | head -z -n {int(limit)} | head -c {_LISTED}"
         )
-        with self._exec(("sh", "-c", script)) as running:
+        with self._reading(script) as running:
             listing = b"".join(running.output())
         return tuple((chr(entry[0]), entry[1:]) for entry in listing.split(b"\0") if entry)
 
@@ -134,6 +140,18 @@ class WorkspaceVolume:
             raise HostError("the workspace volume is not open")
         self._running = _Exec(self._api, self._sidecar.id, command)
         return self._running
+
+    @contextmanager
+    def _reading(self, script: str) -> Iterator[_Exec]:
+        """A command that reads what an agent left. It fails: does another one work, then what it reads is to blame."""
+        try:
+            with self._exec(("sh", "-c", script)) as running:
+                yield running
+        except CommandFailed as error:
+            with self._exec(("true",)) as works:
+                for _ in works.output():
+                    pass
+            raise WorkspaceUnreadable(error.message) from error
 
     def _remove(self) -> None:
         if self._running is not None:
@@ -189,32 +207,41 @@ class _Exec:
     ) -> None:
         self.close()
         if isinstance(error, OSError):
-            raise HostError(f"`{self._shown}` in the workspace's sidecar is stuck: {error}") from error
+            raise CommandFailed(f"`{self._shown}` in the workspace's sidecar is stuck: {error}") from error
         if kind is None:
             self._check()
 
     def _check(self) -> None:
-        details = self._api.exec_inspect(self._id)
+        details = self._inspect()
         for _ in range(50):  # the exit code may come a moment after the end of the output
             if not details["Running"]:
                 break
             time.sleep(0.02)
-            details = self._api.exec_inspect(self._id)
+            details = self._inspect()
         if details["ExitCode"] != 0:
             said = escape_bytes(self._errors.strip().replace(b"\n", b"; "), 500)  # file names are the agent's
-            raise HostError(f"`{self._shown}` in the workspace's sidecar ended with {details['ExitCode']}: {said}")
+            code = details["ExitCode"]
+            raise CommandFailed(f"`{self._shown}` in the workspace's sidecar ended with {code}: {said}")
+
+    def _inspect(self) -> Any:
+        try:
+            return self._api.exec_inspect(self._id)
+        except (DockerException, requests.RequestException) as error:
+            raise HostError(f"lost the engine behind `{self._shown}` in the workspace's sidecar: {error}") from error
 
 
 def _remove_volume(api: Any, name: str) -> None:
     """Remove a volume; the engine may need a moment to notice that its last container is gone."""
-    for attempt in range(20):
+    for tries_left in reversed(range(_REMOVAL_TRIES)):
         try:
             api.remove_volume(name)
         except APIError as error:
             if error.status_code == 404:
                 return
-            if error.status_code != 409 or attempt == 19:
+            if error.status_code != 409 or not tries_left:
                 raise HostError(f"cannot remove volume {name}: {error.explanation}") from error
             time.sleep(0.1)
+        except requests.RequestException as error:
+            raise HostError(f"lost the engine while removing volume {name}: {error}") from error
         else:
             return

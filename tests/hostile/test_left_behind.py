@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 import docker
 import pytest
 
-from pytest_agentgrade.attempt.agents import runner
+from pytest_agentgrade.attempt.agents import keepsakes, runner
 from pytest_agentgrade.attempt.snapshot import take
-from pytest_agentgrade.errors import HostError, SubmissionRefused
+from pytest_agentgrade.errors import HostError, SubmissionRefused, WorkspaceUnreadable
 from pytest_agentgrade.patch_intake import _read_patch
+from pytest_agentgrade.sandbox import volume as sandbox_volume
 from pytest_agentgrade.sandbox.container import MEGABYTE, Container, ContainerEnd, ContainerSpec
 from pytest_agentgrade.sandbox.image import Image
 from pytest_agentgrade.sandbox.owner import Owner
@@ -28,8 +30,8 @@ def volume(client: docker.DockerClient, image: Image) -> Iterator[WorkspaceVolum
         yield volume
 
 
-def left(client: docker.DockerClient, image: Image, volume: WorkspaceVolume, script: str) -> Submission:
-    """The submission after a Python program has had its way in the workspace."""
+def leave(client: docker.DockerClient, image: Image, volume: WorkspaceVolume, script: str) -> None:
+    """Let a Python program have its way in the volume."""
     spec = ContainerSpec(
         image.id, ("python3", "-c", f"import os, sys\n{script}"), "agent", volumes=(volume.mount(),), workdir="/work",
         memory_bytes=256 * MEGABYTE,
@@ -39,17 +41,26 @@ def left(client: docker.DockerClient, image: Image, volume: WorkspaceVolume, scr
             pass
         container.wait(20)
         assert container.end().exit_code == 0, container.stderr
+
+
+def left(client: docker.DockerClient, image: Image, volume: WorkspaceVolume, script: str) -> Submission:
+    """The submission that is left then."""
+    leave(client, image, volume, script)
     return take(volume)
 
 
 _NEST = "for _ in range(%d): os.mkdir('d'); os.chdir('d')\n"
+_LONG_NEST = "for _ in range(%d): os.mkdir('d' * 255); os.chdir('d' * 255)\n"
+"""8,000 of them make a path of two megabytes, and every name below it."""
 
 
 @pytest.mark.parametrize(
     ("script", "why"),
     [
         (_NEST % 8_000 + "open('x', 'w').close()", "longer than 240 bytes"),
-        (_NEST % 8_000 + "os.mkfifo('x')", "is a fifo"),
+        (_NEST % 8_000 + "os.mkfifo('x')", "longer than 240 bytes"),
+        (_NEST % 100 + "os.mkfifo('x')", "is a fifo"),
+        (_LONG_NEST % 8_000 + "for n in range(100): os.symlink('/', f'{n}')", "longer than 240 bytes"),
         ("for n in range(9_000): open(f'{n}.py', 'w').close()", "more than 5000 files"),
         ("for n in range(9_000): os.symlink('/', f'{n}')", "is a symbolic link"),
         ("os.truncate(os.open('x', os.O_CREAT | os.O_RDWR), 2**62)", "bytes"),
@@ -109,6 +120,39 @@ def test_it_is_read_as_it_is(
     client: docker.DockerClient, image: Image, volume: WorkspaceVolume, script: str, paths: set[str]
 ) -> None:
     assert set(left(client, image, volume, script).tree) == paths
+
+
+@pytest.mark.parametrize("script", [_LONG_NEST % 8_000, "os.truncate(os.open('x', os.O_CREAT | os.O_RDWR), 2**62)"])
+def test_what_lies_in_home_costs_no_attempt(
+    client: docker.DockerClient, image: Image, volume: WorkspaceVolume, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    """Logs and sessions are kept from there, as far as they can be read in time."""
+    monkeypatch.setattr(keepsakes, "MAX_SECONDS", 5.0)
+    leave(client, image, volume, f"os.mkdir('log'); open('log/a', 'w').close()\n{script}")
+    began = time.monotonic()
+    keepsakes.keep_files(volume.read_tar(), ("log/*",))
+    assert time.monotonic() - began < 40
+
+
+@pytest.mark.parametrize(("command", "why"), [("exit 3", "ended with 3"), ("sleep 60", "is stuck")])
+def test_what_cannot_be_read_at_all_is_refused(
+    volume: WorkspaceVolume, monkeypatch: pytest.MonkeyPatch, command: str, why: str
+) -> None:
+    """Were it a fault of the host, an agent that fails could see to it that its attempt does not count."""
+    monkeypatch.setattr(sandbox_volume, "_MAKE_READABLE", command)
+    monkeypatch.setattr(sandbox_volume, "_STEP_SECONDS", 2.0)
+    with pytest.raises(SubmissionRefused, match=rf"the workspace cannot be read: .*{why}"):
+        take(volume)
+
+
+def test_a_sidecar_that_does_nothing_any_more_is_the_hosts_fault(
+    client: docker.DockerClient, volume: WorkspaceVolume
+) -> None:
+    assert volume._sidecar is not None
+    client.containers.get(volume._sidecar.id).kill()
+    with pytest.raises(HostError) as caught:
+        take(volume)
+    assert not isinstance(caught.value, WorkspaceUnreadable)
 
 
 class Lingering:
