@@ -79,12 +79,16 @@ class AttemptStore:
         _write_bytes(self.path("submission.tar"), write_tree(tree))
 
     def read_submission(self) -> Tree:
-        """The submitted tree; HostError when the file is missing or damaged."""
+        """The submitted tree; HostError when the file is missing, damaged, or of another tree than the phase says."""
         source = self.folder / "submission.tar"
         try:
-            return read_tree(source.read_bytes())
+            tree = read_tree(source.read_bytes())
         except (OSError, ValueError) as error:
             raise HostError(f"cannot read {source}: {error}", "run the attempt again") from error
+        phase = self.read(SubmissionPhase)
+        if phase is not None and phase.digest != tree.digest:
+            raise HostError(f"{source} is not the tree of {_PHASE_FILES[SubmissionPhase]}", "run the attempt again")
+        return tree
 
     def write_text(self, name: str, text: str) -> None:
         """Keep a side file of text, whole or not at all."""
@@ -96,7 +100,7 @@ class AttemptStore:
 
     def write_verdict(self, verdict: VerdictRecord) -> None:
         """Journal one check's verdict; a later verdict on the same check replaces it."""
-        _write_model(self.path("verdicts") / f"{_safe(verdict.check)}.json", verdict)
+        _write_model(self._verdicts() / f"{_safe(verdict.check)}.json", verdict)
 
     def clear(self) -> None:
         """Set a faulty attempt's files aside (never deleted) so that it can run again."""
@@ -105,18 +109,28 @@ class AttemptStore:
 
     def replace_verdicts(self, verdicts: Iterable[VerdictRecord]) -> None:
         """Put these in the place of the verdicts there are, which stay as ``verdicts.1`` (``.2`` ...)."""
+        folder, fresh = self.path("verdicts"), self.path(".verdicts")
+        try:
+            if self._verdicts() == fresh:
+                fresh.rename(folder)
+            if fresh.exists():
+                shutil.rmtree(fresh)
+            for verdict in verdicts:
+                _write_model(fresh / f"{_safe(verdict.check)}.json", verdict)
+            if folder.exists():
+                _set_aside(folder, "verdicts.")
+            fresh.rename(folder)
+        except OSError as error:
+            raise _cannot_write(folder, error) from error
+
+    def _verdicts(self) -> Path:
+        """Where they are: beside their place, if a kill came between the two renames of :meth:`replace_verdicts`."""
         folder, fresh = self.folder / "verdicts", self.folder / ".verdicts"
-        if fresh.exists():
-            shutil.rmtree(fresh)
-        for verdict in verdicts:
-            _write_model(fresh / f"{_safe(verdict.check)}.json", verdict)
-        if folder.exists():
-            _set_aside(folder, "verdicts.")
-        fresh.rename(folder)
+        return fresh if fresh.is_dir() and not folder.exists() else folder
 
     def record(self) -> AttemptRecord:
         """Fold all that is on disk into the attempt's record."""
-        verdicts = sorted((self.folder / "verdicts").glob("*.json"))
+        verdicts = sorted(self._verdicts().glob("*.json"))
         read = [_read_model(path, VerdictRecord) for path in verdicts]
         return AttemptRecord(
             key=KeyRecord(**asdict(self.key)),
@@ -200,11 +214,15 @@ def _write_bytes(path: Path, data: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).replace(path)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)  # what half a file takes of a full disk is needed elsewhere
+            raise
     except OSError as error:
         raise _cannot_write(path, error) from error
 

@@ -49,7 +49,9 @@ class Owner:
         """Whether the process is surely over; False whenever this machine cannot know."""
         if self.host_id != _host_id():
             return False
-        return self.boot_id != _boot_id() or process_start_time(self.pid) != self.start_time
+        if self.boot_id != _boot_id():
+            return True
+        return process_start_time(self.pid) != self.start_time and not _is_hidden(self.pid)
 
 
 def labels(owner: Owner, run_id: str, role: str) -> dict[str, str]:
@@ -63,17 +65,28 @@ def owner_of(given: Mapping[str, str] | None) -> Owner | None:
 
 
 def process_start_time(pid: int) -> int | None:
-    """Field 22 of ``/proc/<pid>/stat``; None when there is no such process, or only its zombie.
+    """Field 22 of ``/proc/<pid>/stat``; None when there is no such process, only its zombie, or it is hidden from us.
 
     The second field, the command, may itself hold spaces and parentheses: fields are counted from the last ``)``.
     """
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
     fields = text[text.rindex(")") + 1 :].split()
     state, start_time = fields[0], int(fields[19])
     return None if state in "ZX" else start_time
+
+
+def _is_hidden(pid: int) -> bool:
+    """Whether there is such a process of another user, which ``/proc``, mounted with ``hidepid``, does not show."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return not os.access(f"/proc/{pid}/stat", os.R_OK)
+    return False
 
 
 def _boot_id() -> str:

@@ -104,7 +104,7 @@ class _Source:
         self._ended = False
 
     def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes, fewer at the end only. Raises SubmissionRefused beyond the limits, EOFError after the end."""
+        """Up to ``size`` bytes, fewer at the end. Raises SubmissionRefused beyond the limits, EOFError behind it."""
         parts: list[bytes] = []
         missing = size
         while missing and self._fill():

@@ -128,6 +128,31 @@ def test_verdicts_are_replaced_all_at_once_and_kept(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["verdicts", "verdicts.1"]
 
 
+def test_a_kill_between_the_renames_of_a_replacement_loses_no_verdict(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path / "a", a_key())
+    store.replace_verdicts([a_verdict(1, "failed")])
+    store.replace_verdicts([a_verdict(1, "passed")])
+    (tmp_path / "a" / "verdicts").rename(tmp_path / "a" / ".verdicts")
+    assert [verdict.outcome for verdict in store.record().verdicts] == ["passed"]
+    store.write_verdict(a_verdict(2, "failed"))
+    assert [verdict.outcome for verdict in store.record().verdicts] == ["passed", "failed"]
+    store.replace_verdicts([a_verdict(1, "error")])
+    assert [verdict.outcome for verdict in store.record().verdicts] == ["error"]
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["verdicts", "verdicts.1", "verdicts.2"]
+    assert len(list((tmp_path / "a" / "verdicts.2").iterdir())) == 2
+
+
+def test_a_submission_that_is_not_the_recorded_one_is_refused(tmp_path: Path) -> None:
+    tree, store = Tree({"a": TreeFile(b"x")}), AttemptStore(tmp_path / "a", a_key())
+    store.write_submission(tree)
+    store.write(SubmissionPhase(origin="agent", digest=tree.digest))
+    assert store.read_submission() == tree
+    written = tmp_path / "a" / "submission.tar"
+    written.write_bytes(written.read_bytes().replace(b"x", b"y"))
+    with pytest.raises(HostError, match=r"submission\.tar is not the tree of 4-submission\.json"):
+        store.read_submission()
+
+
 @pytest.mark.parametrize("name", ["../x", "a/b", "..", ""])
 def test_no_name_leads_out_of_the_run(tmp_path: Path, name: str) -> None:
     with pytest.raises(HostError, match="cannot name a file"):
@@ -139,6 +164,21 @@ def test_a_full_disk_is_the_hosts_fault(tmp_path: Path) -> None:
     blocked.write_text("")
     with pytest.raises(HostError, match="cannot write"):
         AttemptStore(blocked / "a", a_key()).write_text("x", "y")
+
+
+def test_what_cannot_be_written_leaves_no_part_of_it(tmp_path: Path) -> None:
+    """A disk that is full: of the process's files none may be larger than 100 kB."""
+    code = (
+        "import resource, signal, sys; from pathlib import Path; from tests.records_made_here import a_key\n"
+        "from pytest_agentgrade.errors import HostError; from pytest_agentgrade.records.store import AttemptStore\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "store = AttemptStore(Path(sys.argv[1]), a_key())\n"
+        "try: store.write_text('file', 'x' * 300_000)\n"
+        "except HostError as error: print(error)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "a")]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True)
+    assert "cannot write" in done.stdout and list((tmp_path / "a").iterdir()) == []
 
 
 def test_kill_9_never_leaves_half_a_file(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from pytest_agentgrade.sandbox.owner import Owner, labels, owner_of, process_start_time
 
 
@@ -45,6 +47,19 @@ def test_zombie_counts_as_gone() -> None:
     assert Path(f"/proc/{child.pid}/stat").exists()
     assert process_start_time(child.pid) is None
     child.wait()
+
+
+def test_a_process_that_proc_hides_from_us_is_not_called_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``/proc`` mounted with ``hidepid``: another user's process is not there, but it may not be signalled either."""
+
+    def refused(_pid: int, _number: int) -> None:
+        raise PermissionError
+
+    hidden = replace(Owner.current(), pid=2**22 + 1)
+    assert hidden.is_gone()
+    monkeypatch.setattr(os, "kill", refused)
+    assert not hidden.is_gone()
+    assert replace(Owner.current(), start_time=1).is_gone(), "one that can be seen to be another"
 
 
 def test_command_name_with_spaces_and_parentheses(tmp_path: Path) -> None:
