@@ -6,7 +6,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ from pytest_agentgrade.sandbox.engine import check_runtime, connect
 from pytest_agentgrade.sandbox.image import Image, ensure_image
 from pytest_agentgrade.sandbox.owner import Owner
 from pytest_agentgrade.sandbox.reaper import Reaper
-from pytest_agentgrade.sandbox.sweep import sweep
+from pytest_agentgrade.sandbox.sweep import remove_of_run, sweep
 from pytest_agentgrade.waiting import Waiting, held
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ class Machine:
             sweep(client)
             owner = Owner.current()
             reaper = stack.enter_context(Reaper(owner))
+            stack.callback(_remove_rest, client, owner, run_id)
             image = ensure_image(client, settings.image, log=log)
             judge = Judge(client, image, owner, run_id, runtime=settings.runtime)
             stack.callback(judge.close)
@@ -132,11 +133,13 @@ class Machine:
             yield opened
 
     def verdict(self, task: Task, attempt: AttemptStore, check: Check, draw: DrawRecord) -> VerdictRecord:
-        """One check on the stored submission of an attempt, without pytest."""
+        """One check on the stored submission of an attempt, without pytest. Raises HostError."""
         started, found = time.monotonic(), None
         try:
             with self.candidate(task, attempt, int(draw.seed, 16)) as candidate:
                 check.function(candidate)
+        except HostError:
+            raise  # it says nothing about the submission, and would take the place of a verdict that does
         except BaseException as error:
             found = error
         return verdict_record(task, check, draw, found, time.monotonic() - started)
@@ -157,6 +160,12 @@ def verdict_record(
         draw_seed=draw.seed,
         fingerprint=task.fingerprint,
     )
+
+
+def _remove_rest(client: docker.DockerClient, owner: Owner, run_id: str) -> None:
+    """Remove what an interruption cut off from whoever would have removed it, between its making and its first use."""
+    with suppress(HostError):  # an engine that is gone by now: the next run sweeps
+        remove_of_run(client, owner, run_id)
 
 
 def _locks_folder() -> Path:

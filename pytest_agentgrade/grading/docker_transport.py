@@ -89,6 +89,8 @@ class DockerTransport:
     def close(self) -> None:
         """Hang up, which ends an idle driver, and remove the container, killed if it stays."""
         # Killing costs the engine a process of its own; a driver that reads the end of its input costs nothing.
-        self._container.hang_up()
-        self._container.wait(_LEAVE_SECONDS)
-        self._container.remove()
+        try:
+            self._container.hang_up()
+            self._container.wait(_LEAVE_SECONDS)
+        finally:
+            self._container.remove()

@@ -10,7 +10,7 @@ import requests
 from docker.errors import APIError, DockerException
 
 from pytest_agentgrade.errors import HostError
-from pytest_agentgrade.sandbox.owner import LABEL, Owner, owner_of
+from pytest_agentgrade.sandbox.owner import LABEL, Owner, labels, owner_of
 
 
 def sweep(client: docker.DockerClient) -> tuple[str, ...]:
@@ -19,22 +19,27 @@ def sweep(client: docker.DockerClient) -> tuple[str, ...]:
     What a living process owns stays, and so does what another machine's process made on a shared engine.
     Raises HostError when the engine refuses.
     """
-    return _remove_where(client, Owner.is_gone)
+    return _remove_where(client, lambda found: (owner := owner_of(found)) is not None and owner.is_gone())
 
 
 def remove_owned(client: docker.DockerClient, owner: Owner) -> tuple[str, ...]:
     """Remove everything that ``owner`` made. Raises HostError when the engine refuses."""
-    return _remove_where(client, lambda other: other == owner)
+    return _remove_where(client, lambda found: owner_of(found) == owner)
 
 
-def _remove_where(client: docker.DockerClient, condition: Callable[[Owner], bool]) -> tuple[str, ...]:
+def remove_of_run(client: docker.DockerClient, owner: Owner, run_id: str) -> tuple[str, ...]:
+    """Remove what ``owner`` made in one run. Raises HostError when the engine refuses."""
+    made = labels(owner, run_id, "").items()
+    return _remove_where(client, lambda found: all(found.get(name) == value for name, value in made if value))
+
+
+def _remove_where(client: docker.DockerClient, condition: Callable[[dict[str, str]], bool]) -> tuple[str, ...]:
     api: Any = client.api
     filters = {"label": LABEL}
     removed: list[str] = []
 
-    def matches(labels: dict[str, str] | None) -> bool:
-        owner = owner_of(labels)
-        return owner is not None and condition(owner)
+    def matches(found: dict[str, str] | None) -> bool:
+        return condition(found or {})
 
     try:
         for found in api.containers(all=True, filters=filters):

@@ -5,16 +5,20 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_agentgrade.analysis.pairs import prove_pair
 from pytest_agentgrade.assignment.task import Task, load_task
+from pytest_agentgrade.errors import HostError
+from pytest_agentgrade.grading.docker_transport import DockerTransport
 from pytest_agentgrade.grading.draws import misjudged
 from pytest_agentgrade.grading.solutions import solution_tree
 from pytest_agentgrade.grading.suite import load_checks
 from pytest_agentgrade.records.inputs import load_runs
 from pytest_agentgrade.records.store import RunStore
+from pytest_agentgrade.regrading import regrade
 from pytest_agentgrade.reporting.several_runs import report_on
 from pytest_agentgrade.submission.render import render_patch
 from tests.analysis.proven_records import in_run
@@ -121,6 +125,24 @@ def test_a_check_that_breaks_changes_nothing(copy: Path) -> None:
     done = agentgrade("regrade", str(store.folder), folder=copy)
     assert done.returncode == 1 and "test_j breaks on reference" in done.stderr
     assert not list(store.folder.glob("attempts/toy/*/verdicts.1"))
+
+
+def test_an_engine_that_fails_amid_judging_takes_no_verdict(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, started = the_run(copy), 0
+    before = list(store.records())
+    start: Any = DockerTransport.__init__
+
+    def start_some(*args: Any) -> None:
+        nonlocal started
+        started += 1
+        if started > 4:
+            raise HostError("no space left on the engine's disk")
+        start(*args)
+
+    monkeypatch.setattr(DockerTransport, "__init__", start_some)
+    with pytest.raises(HostError, match="no space left"):
+        regrade(store.folder, copy, print)
+    assert list(store.records()) == before and not list(store.folder.glob("attempts/toy/*/verdicts.1"))
 
 
 def test_a_changed_task_and_a_damaged_submission_are_refused_before_anything_is_judged(copy: Path) -> None:
