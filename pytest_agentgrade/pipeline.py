@@ -57,6 +57,8 @@ class Attempt:
     machine: Machine
     store: AttemptStore
     narrate: Narrator
+    session: str
+    """Names the call of pytest that makes it."""
 
     def run(self) -> None:
         """Make it, once more after a host fault that came before any request.
@@ -90,6 +92,7 @@ class Attempt:
             phase = agent_phase(
                 run, exchanges, server, self.mode, self.settings,
                 seed=self.key.sampling_seed, image_id=image.id, packages=packages, counted_before=counted_before,
+                session=self.session,
             )  # fmt: skip
             self.store.write(phase)
             self._take_snapshot(run, exchanges, volume, server)

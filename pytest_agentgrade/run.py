@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
@@ -43,6 +44,7 @@ class Run:
         self._told: set[AttemptKey] = set()
         self._exit = ExitStack()
         self._worker, self._log = worker, log
+        self._session = worker or secrets.token_hex(8)
 
     @classmethod
     def open(cls, setup: RunSetup, folder: Path, worker: str | None, log: Narrator) -> Run:
@@ -106,7 +108,7 @@ class Run:
             attempt.clear()
             agent, mode = self.setup.agent, self.setup.mode(key.mode)
             assert agent is not None, "a run without patches has an agent"
-            Attempt(key, task, mode, agent, self.setup.settings, self.machine, attempt, narrate).run()
+            Attempt(key, task, mode, agent, self.setup.settings, self.machine, attempt, narrate, self._session).run()
 
     def _ensure_patch(self, key: AttemptKey, stored: SubmissionPhase | None, narrate: Narrator) -> None:
         """The patch as it is now: nobody wants verdicts on one that has been changed since."""

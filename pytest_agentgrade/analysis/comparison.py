@@ -50,7 +50,7 @@ def compare(
     *,
     invalid_pairs: int = 0,
     unproven_pairs: int = 0,
-    order: str = "balanced",
+    blocked_pairs: int = 0,
     named_difference: float = NAMED_DIFFERENCE,
 ) -> Comparison:
     """Compare two modes at one response budget; ValueError without a pair. For more modes see :func:`correct`."""
@@ -69,7 +69,8 @@ def compare(
         invalid_pairs=invalid_pairs,
         unproven_pairs=unproven_pairs,
         balanced=len(sizes) == 1,
-        order=order,
+        order="blocked" if blocked_pairs else "balanced",
+        blocked_pairs=blocked_pairs,
         counts=counts,
         difference=(counts.second_only - counts.first_only) / len(pairs),
         difference_interval=difference_interval(counts.first_only, counts.second_only, len(pairs)),

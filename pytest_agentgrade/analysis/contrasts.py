@@ -181,7 +181,7 @@ def _comparison(experiment: Experiment, pairs: ModePairs) -> Comparison | None:
         [pair.as_pair() for pair in sorted(pairs.usable, key=lambda pair: pair.cell)],
         invalid_pairs=len(pairs.with_status(ProofStatus.INVALID)),
         unproven_pairs=len(pairs.with_status(ProofStatus.UNPROVEN)),
-        order=pairs.order,
+        blocked_pairs=len(pairs.blocked),
     )
 
 

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pytest_agentgrade.analysis.pair_conditions import Recorded, run_identity, same_run
+from pytest_agentgrade.analysis.pair_conditions import Recorded, run_identity
 from pytest_agentgrade.analysis.paired import Pair, outcome
 from pytest_agentgrade.analysis.pairs import PairProof, ProofStatus, prove_pair
+from pytest_agentgrade.analysis.timeline import BALANCED, BLOCKED, Timeline
 from pytest_agentgrade.errors import SettingsError
 from pytest_agentgrade.records.loaded import LoadedRun
 from pytest_agentgrade.records.model import AttemptRecord, KeyRecord
-
-BALANCED, BLOCKED = "balanced", "blocked"
 
 
 class Cell(NamedTuple):
@@ -37,12 +36,13 @@ class TriedPair:
     first: Recorded
     second: Recorded
     proof: PairProof
+    apart: str = ""
+    """Why they did not run next to each other; empty when they did."""
 
     @property
     def order(self) -> str:
-        """``balanced`` only when both ran in one run that was; attempts of runs apart are blocked by nature."""
-        together = same_run(self.first, self.second)
-        return BALANCED if together and self.first.run.order == BALANCED else BLOCKED
+        """``balanced`` only when both ran next to each other, in a run whose modes take turns; else ``blocked``."""
+        return BLOCKED if self.apart else BALANCED
 
     def as_pair(self) -> Pair:
         """The plain numbers, for the statistics."""
@@ -72,7 +72,12 @@ class ModePairs:
     @property
     def order(self) -> str:
         """``balanced`` when every usable pair is."""
-        return BALANCED if all(pair.order == BALANCED for pair in self.usable) else BLOCKED
+        return BLOCKED if self.blocked else BALANCED
+
+    @property
+    def blocked(self) -> tuple[TriedPair, ...]:
+        """The usable pairs whose attempts did not run next to each other."""
+        return tuple(pair for pair in self.usable if pair.order == BLOCKED)
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,10 @@ class Experiment:
     """Placebo -> the mode, with attempts here as well, from which it differs in numerics only."""
     doubles: Mapping[str, str] = field(default_factory=dict)
     """Mode -> an earlier mode that was served in exactly the same way: the same mode under two names."""
+    timeline: Timeline = field(default_factory=lambda: Timeline(()))
+    """In which order the attempts ran."""
+    named: tuple[str, ...] = ()
+    """Modes that were asked for in this order: they come first."""
 
     @property
     def contenders(self) -> tuple[str, ...]:
@@ -95,8 +104,9 @@ class Experiment:
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """All of them, in the order of the plan."""
-        return tuple(dict.fromkeys(one.record.key.mode for one in self.chosen))
+        """All of them, in the order in which they were asked for, else in that of the plan."""
+        there = dict.fromkeys(one.record.key.mode for one in self.chosen)
+        return tuple(dict.fromkeys((*(mode for mode in self.named if mode in there), *there)))
 
     @property
     def budgets(self) -> tuple[int, ...]:
@@ -117,17 +127,18 @@ class Experiment:
         ones = {cell_of(one.record.key): one for one in self.counted(first, budget)}
         others = {cell_of(other.record.key): other for other in self.counted(second, budget)}
         tried = [
-            TriedPair(cell, one, others[cell], prove_pair(one, others[cell]))
+            TriedPair(cell, one, others[cell], prove_pair(one, others[cell]), self.timeline.apart(one, others[cell]))
             for cell, one in ones.items()
             if cell in others
         ]
         return ModePairs(first, second, budget, tuple(tried), len(ones.keys() ^ others.keys()))
 
 
-def arrange(runs: Sequence[LoadedRun]) -> Experiment:
+def arrange(runs: Sequence[LoadedRun], named: Sequence[str] = ()) -> Experiment:
     """Choose one attempt for each cell and mode: of the run that has most modes of the cell, else of the first run.
 
-    SettingsError when one mode's name stands for two things.
+    The first of the ``named`` modes is the one that others are compared with. SettingsError when one mode's name stands
+    for two things.
     """
     _refuse_ambiguous_modes(runs)
     cells: dict[Cell, list[list[Recorded]]] = {}
@@ -144,7 +155,9 @@ def arrange(runs: Sequence[LoadedRun]) -> Experiment:
             twins += [(one, other) for other in others if one.record.complete and other.record.complete]
     ordered = tuple(_in_order(chosen, runs))
     doubles = _doubles(ordered)
-    return Experiment(ordered, (*twins, *_again(ordered, doubles)), _placebos(ordered, runs, doubles), doubles)
+    twins += _again(ordered, doubles)
+    placebos = _placebos(ordered, runs, doubles)
+    return Experiment(ordered, tuple(twins), placebos, doubles, Timeline(runs), tuple(named))
 
 
 def _placebos(chosen: Sequence[Recorded], runs: Sequence[LoadedRun], doubles: Mapping[str, str]) -> dict[str, str]:

@@ -171,6 +171,8 @@ class Comparison:
     """Every task has the same number of pairs; if not, tasks weigh by their pairs."""
     order: str
     """``balanced``, or ``blocked``: then anything that drifts with time may pass for a difference of the modes."""
+    blocked_pairs: int
+    """Of ``pairs``: attempts that did not run next to each other, as planned or in fact."""
     counts: PairCounts
     difference: float
     """Of success rates over the pairs."""

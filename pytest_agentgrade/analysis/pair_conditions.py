@@ -73,6 +73,7 @@ def _attempt_conditions(record: AttemptRecord) -> dict[str, str | None]:
         "live abort of loops": ("on" if agent.abort_loops else "off") if agent else None,
         "agent": f"{agent.agent} {agent.agent_version}" if agent else None,
         "sandbox image": agent.image_id if agent else None,
+        "pytest-agentgrade": agent.made_with if agent else None,
         "cached prompt tokens": "told" if agent and agent.cache_untold == 0 else None,
         "draws": _draws(record),
     }

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import pytest_agentgrade
 from pytest_agentgrade.assignment.mode import Mode
 from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.attempt.accounting import Totals, totals
@@ -34,10 +35,11 @@ def agent_phase(
     image_id: str,
     packages: Sequence[str],
     counted_before: DraftCounters | None,
+    session: str,
 ) -> AgentPhase:
     """The finished phase; ``counted_before`` is what the server's counters said when the attempt began.
 
-    ``packages`` says what the agent's image has in it, ``name==version`` each.
+    ``packages`` says what the agent's image has in it, ``name==version`` each; ``session`` which call of pytest it is.
     """
     sums, alive = totals(exchanges), server.alive()
     proof = prove_mode(mode, server.speculating() if alive else None, sums.drafted, sums.accepted)
@@ -55,6 +57,8 @@ def agent_phase(
         server_died=not alive,
         token_account=token_account(reconcile_all(exchanges, server.tokenize if alive else None)),
         draft_steps=_draft_steps(server.metrics() if alive else None, counted_before),
+        made_with=pytest_agentgrade.__version__,
+        session=session,
         **_timed(speeds(exchanges)),
     )
 

@@ -72,6 +72,10 @@ class ServerPhase(_Record):
     """What the mode declared; without it nobody can tell which flags may differ."""
     served_before: int = 0
     """Attempts that this very server had served before (``server_restart = "mode"`` keeps it)."""
+    environment: dict[str, str] | None = None
+    """Variables it was launched with that change how it computes; None for a URL, and in older records."""
+    program_sha256: str | None = None
+    """Of its binary, or of the library of the embedded server; None for a URL, and in older records."""
     seconds: float
 
 
@@ -148,6 +152,10 @@ class AgentPhase(_Record):
     """None where ``/metrics`` does not count drafts."""
     server_vram_bytes: int | None = None
     """GPU memory of the server at the end of the attempt; None without an NVIDIA GPU, or for a server elsewhere."""
+    made_with: str | None = None
+    """Version of pytest-agentgrade that ran the attempt: a run may be resumed by another one."""
+    session: str | None = None
+    """Names the call of pytest that ran the attempt, xdist's workers included."""
 
 
 class SubmissionPhase(_Record):

@@ -76,6 +76,7 @@ def _pair(pair: TriedPair) -> dict[str, Any]:
         **pair.cell._asdict(),
         "status": pair.proof.status.value,
         "order": pair.order,
+        "apart": pair.apart,
         "passed": [pair.first.record.passed, pair.second.record.passed],
         "differences": [difference._asdict() for difference in pair.proof.differences],
         "missing": list(pair.proof.missing),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pytest_agentgrade.analysis.contrasts import BudgetChange, Contrast
-from pytest_agentgrade.analysis.experiment import TriedPair
+from pytest_agentgrade.analysis.experiment import ModePairs, TriedPair
 from pytest_agentgrade.analysis.pairs import ProofStatus
+from pytest_agentgrade.analysis.timeline import OTHERS_BETWEEN, SESSIONS_APART
 from pytest_agentgrade.reporting.noise_text import noise_lines, placebo_lines, placebo_title
 from pytest_agentgrade.reporting.verdict_text import verdict_lines
 from pytest_agentgrade.wording import counted
@@ -35,6 +36,7 @@ def pair_lines(contrast: Contrast) -> list[str]:
     if unproven := states[ProofStatus.UNPROVEN]:
         missing = dict.fromkeys(name for pair in unproven for name in pair.proof.missing)
         lines.append(f"Unproven pairs count, but nobody knows that these were equal: {', '.join(missing)}.")
+    lines += _apart(pairs)
     return lines + _invalid(states[ProofStatus.INVALID], (pairs.first_mode, pairs.second_mode))
 
 
@@ -87,6 +89,17 @@ def _title(contrast: Contrast, several: bool, markdown: bool) -> str:
 def _headed(names: str, contrast: Contrast, several: bool, markdown: bool) -> str:
     title = names + (f", responses of up to {contrast.pairs.response_tokens} tokens" if several else "")
     return f"### {title}" if markdown else f"{title}:"
+
+
+def _apart(pairs: ModePairs) -> list[str]:
+    """Pairs that the plan, but not the course of the run brought together: it was run in parts, or resumed."""
+    found = [pair for pair in pairs.blocked if pair.apart in (SESSIONS_APART, OTHERS_BETWEEN)]
+    if not found:
+        return []
+    shown = ", ".join(str(pair.cell) for pair in found[:_MOST_PAIRS])
+    more = f" and {len(found) - _MOST_PAIRS} more" if len(found) > _MOST_PAIRS else ""
+    why = "; ".join(dict.fromkeys(pair.apart for pair in found))
+    return [f"Planned next to each other, but {why}: {shown}{more}. In fact these are blocked pairs."]
 
 
 def _invalid(pairs: Sequence[TriedPair], modes: tuple[str, str]) -> list[str]:

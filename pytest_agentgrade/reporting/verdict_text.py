@@ -42,10 +42,17 @@ def _finding(c: Comparison) -> str:
 
 def _granted(c: Comparison) -> str:
     """What a winner rests on beside the test."""
-    granted = ["nothing drifted with time (the modes ran one after the other)"] if c.order == "blocked" else []
+    granted = [f"nothing drifted with time ({_order(c)})"] if c.blocked_pairs else []
     if c.unproven_pairs:
         granted.append(f"what is not known of {number_of(c.unproven_pairs).lower()} was equal")
     return f" Taken for granted: {' and '.join(granted)}." if granted else ""
+
+
+def _order(c: Comparison) -> str:
+    """What is not balanced about the order in which the attempts ran."""
+    if c.blocked_pairs == c.pairs:
+        return "the modes ran one after the other"
+    return f"in {c.blocked_pairs} of {c.pairs} pairs the modes did not run next to each other"
 
 
 def _reach(c: Comparison) -> str:
@@ -131,8 +138,9 @@ def _reservations(c: Comparison) -> list[str]:
     if c.population.difference_interval is not None:
         low, high = c.population.difference_interval.low, c.population.difference_interval.high
         said.append(f"For tasks like these {c.tasks}: {points(low)} to {points(high)} points (95 %, by task).")
-    if c.order == "blocked":
-        said.append("The modes ran one after the other: what drifts with time may pass for a difference.")
+    if c.blocked_pairs:
+        order = _order(c)
+        said.append(f"{order[0].upper()}{order[1:]}: what drifts with time may pass for a difference.")
     if c.invalid_pairs:
         said.append(f"Left out: {number_of(c.invalid_pairs, 'invalid pair').lower()}, not equal but for the mode.")
     if not c.balanced:

@@ -22,6 +22,7 @@ def a_server(own: Sequence[str] = OFF, common: Sequence[str] = ("-ub", "512"), *
         "kind": "binary", "build": "version: 11146", "argv": [*program, "--host", "127.0.0.1", "--port", port],
         "url": f"http://127.0.0.1:{port}", "model": "/models/q.gguf", "model_sha256": "aa" * 32, "context": 32_768,
         "speculative": own != OFF, "supports_tools": True, "declared": ModeDeclaration(server_args=list(own)),
+        "environment": {}, "program_sha256": "dd" * 32,
         "seconds": 1.0,
     }  # fmt: skip
     return ServerPhase.model_validate(values | changes)
@@ -34,7 +35,7 @@ def a_full_attempt(
     place = WorkspacePhase(tree_digest="11", commit_id="22", task_digest="33", prompt_sha256="44", seconds=0.1)
     label = f"{mode}-{seed}" if budget == 8192 else f"{mode}-{seed}-b{budget}"
     key = replace(a_key(mode, seed, task, budget), label=label)
-    told = {"image_id": "sha256:55", "cache_untold": 0, "sampling_seed": seed}
+    told = {"image_id": "sha256:55", "cache_untold": 0, "sampling_seed": seed, "made_with": "1", "session": "s"}
     values = told | {"first_request_sha256": f"{seed}{budget}"} | agent
     record = an_attempt(key, passed, agent=an_agent(seconds).model_copy(update=values))
     return record.model_copy(

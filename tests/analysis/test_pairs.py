@@ -46,6 +46,7 @@ def test_outcome_and_speed_are_what_may_differ() -> None:
         ({"cached_tokens": 12}, "cached prompt tokens (must be 0)"),
         ({"server": a_server(ON, common=("-ub", "256"))}, "server flags"),
         ({"server": a_server(ON, build="version: 11147")}, "server build"),
+        ({"made_with": "2"}, "pytest-agentgrade"),
         ({"server": a_server(ON, model_sha256="bb" * 32)}, "model file"),
         ({"server": a_server(ON, demo=True)}, "demo model"),
     ],

@@ -29,7 +29,7 @@ def test_the_study_in_plain_sentences() -> None:
 
 
 def test_a_winner_is_named_with_its_evidence() -> None:
-    lines = verdict_lines(compared(pairs_of(both=4, first_only=1, second_only=12, neither=3), order="blocked"))
+    lines = verdict_lines(compared(pairs_of(both=4, first_only=1, second_only=12, neither=3), blocked_pairs=20))
     assert lines[0].startswith("on delivers more working patches than off on these tasks: 16 of 20 against 5 of 20;")
     assert "p = 0.003" in lines[0]
     assert "on delivers more of them per hour" in lines[2]
@@ -39,7 +39,7 @@ def test_a_winner_is_named_with_its_evidence() -> None:
 def test_a_winner_tells_what_it_takes_for_granted() -> None:
     pairs = pairs_of(second_only=12)
     assert "Taken for granted" not in verdict_lines(compared(pairs))[0]
-    apart = verdict_lines(compared(pairs, order="blocked", unproven_pairs=12))[0]
+    apart = verdict_lines(compared(pairs, blocked_pairs=len(pairs), unproven_pairs=12))[0]
     assert apart.endswith(
         "Taken for granted: nothing drifted with time (the modes ran one after the other) and what is not known of "
         "twelve pairs was equal."
