@@ -70,6 +70,9 @@ class Attempt:
                 self._run()
                 return
             except AgentGradeError as fault:
+                if isinstance(fault, HostError) and self._is_measured():
+                    self.narrate(f"{self.key}: {fault}; that was after its submission had been stored")
+                    return
                 if isinstance(fault, HostError) and tried + 1 < TRIES and not has_asked(self.store):
                     self.narrate(f"{self.key}: {fault}; trying once more")
                     self.store.clear()
@@ -81,6 +84,11 @@ class Attempt:
                 journal(self.store, error, tried)
                 raise error from bug
 
+    def _is_measured(self) -> bool:
+        """Whether all that counts is stored: what the host fails at then, tidying up, voids no attempt."""
+        agent, submission = self.store.read(model.AgentPhase), self.store.read(model.SubmissionPhase)
+        return submission is not None and agent is not None and agent.mode_proof != ProofStatus.CONTRADICTED.value
+
     def _run(self) -> None:
         image = self.machine.agent_image(self.agent)
         packages = installed_packages(self.machine.client, image.id)
@@ -88,7 +96,6 @@ class Attempt:
         with self._server() as server, self._volume(built) as volume, self._home() as home:
             counted_before = server.metrics()
             run, exchanges = self._work(image, server, volume, home)
-            self._keep_files(home)
             phase = agent_phase(
                 run, exchanges, server, self.mode, self.settings,
                 seed=self.key.sampling_seed, image_id=image.id, packages=packages, counted_before=counted_before,
@@ -96,6 +103,7 @@ class Attempt:
             )  # fmt: skip
             self.store.write(phase)
             self._take_snapshot(run, exchanges, volume, server)
+            self._keep_files(home)
         if phase.mode_proof == ProofStatus.CONTRADICTED.value:
             raise SettingsError("; ".join(phase.mode_notes), "correct the flags or the server of the mode")
 
