@@ -108,9 +108,9 @@ def _host_config(api: Any, spec: ContainerSpec) -> Any:
         pids_limit=spec.pids,
         nano_cpus=int(spec.cpus * 1e9),
         ulimits=[Ulimit(name="core", soft=0, hard=0), _open_files(spec)],
-        tmpfs={item.path: item.options() for item in spec.tmpfs},
+        # The engine's own /dev/shm has a size and no limit of inodes.
+        tmpfs={item.path: item.options() for item in (*spec.tmpfs, Tmpfs("/dev/shm", spec.shm_bytes, mode=0o1777))},
         mounts=_mounts(spec),
-        shm_size=spec.shm_bytes,
         log_config=LogConfig(type="none"),
         init=True,
         auto_remove=False,
