@@ -14,6 +14,7 @@ from pytest_agentgrade.reporting.output import FORMATS, deliver
 from pytest_agentgrade.wording import counted
 
 _RUN_HELP = "folder of a run, or its name below agentgrade-runs/"
+_NEWEST = "baseline,mtp"
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_GATE = 0, 1, 2, 3
 
 
@@ -77,8 +78,8 @@ def _parser() -> argparse.ArgumentParser:
 def _add_compare(compare: argparse.ArgumentParser) -> None:
     inputs = f"{_RUN_HELP}, or a JUnit file; several make one report (default: the newest run of each mode)"
     compare.add_argument("runs", type=Path, nargs="*", metavar="RUN|JUNIT", help=inputs)
-    modes = "modes to look for when no RUN is given (default: %(default)s)"
-    compare.add_argument("--mode", metavar="MODE,...", default="baseline,mtp", help=modes)
+    modes = f"modes to look for when no RUN is given (default: {_NEWEST}); the first is what others are compared with"
+    compare.add_argument("--mode", metavar="MODE,...", help=modes)
     gate = "exit with 3 if so, such as 'mtp.success_rate < baseline.success_rate - 0.05'; may be given more than once"
     compare.add_argument("--fail-if", action="append", default=[], metavar="QUESTION", help=gate)
     _add_format(compare)
@@ -150,8 +151,9 @@ def _compare(options: argparse.Namespace) -> int:
         gates = [parse_gate(text) for text in options.fail_if]
         rootdir = Path.cwd()
         given = [find_run(run, rootdir) for run in options.runs]
-        paths = given or newest_runs(rootdir, _names(options.mode))
-        report = report_on(paths, gates)
+        named = [] if options.mode is None else _names(options.mode)
+        paths = given or newest_runs(rootdir, named or _names(_NEWEST))
+        report = report_on(paths, gates, named)
         deliver(report, options.format, options.output, page_width())
     except GateError as error:
         print(f"agentgrade: {error}", file=sys.stderr)

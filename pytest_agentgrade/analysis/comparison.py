@@ -98,6 +98,7 @@ def correct(comparisons: Sequence[Comparison]) -> list[Comparison]:
             one,
             p_adjusted=p,
             comparisons=len(comparisons),
+            rates=one.rates and replace(one.rates, p_adjusted=min(1.0, one.rates.p * len(comparisons))),
             power=power_figures(one.counts, one.power.named_difference, one.alpha / len(comparisons)),
         )
         for one, p in zip(comparisons, adjusted, strict=True)

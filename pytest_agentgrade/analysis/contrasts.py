@@ -11,7 +11,9 @@ import numpy as np
 from pytest_agentgrade.analysis.comparison import compare, correct
 from pytest_agentgrade.analysis.experiment import Cell, Experiment, ModePairs, cell_of
 from pytest_agentgrade.analysis.figures import Comparison, Disagreement, Interval, KindOfWork, NoiseFloor
-from pytest_agentgrade.analysis.intervals import bounded_mean
+from pytest_agentgrade.analysis.holm import holm
+from pytest_agentgrade.analysis.intervals import bounded_mean, bounded_mean_p
+from pytest_agentgrade.analysis.mcnemar import ALPHA
 from pytest_agentgrade.analysis.noise import (
     Determinism,
     determinism,
@@ -70,6 +72,12 @@ class BudgetChange:
     """Difference of success rates at each budget over these cells, second mode minus first."""
     change_interval: Interval
     """95 %, of the second gap minus the first."""
+    p: float
+    """Of no change, by the same method."""
+    p_adjusted: float
+    """After Holm over all changes of gaps that are reported; what is said rests on this one."""
+    comparisons: int = 1
+    """Number of changes that Holm's correction is over."""
 
     @property
     def change(self) -> float:
@@ -79,7 +87,7 @@ class BudgetChange:
     @property
     def shown(self) -> bool:
         """Whether these cells show that the budget changes the gap."""
-        return 0.0 not in self.change_interval
+        return self.p_adjusted <= ALPHA and 0.0 not in self.change_interval
 
 
 def contrasts(experiment: Experiment) -> tuple[Contrast, ...]:
@@ -108,13 +116,20 @@ def repeats_of(experiment: Experiment, modes: Sequence[str], budget: int) -> Dis
 
 
 def budget_changes(found: Sequence[Contrast]) -> tuple[BudgetChange, ...]:
-    """For each two modes: every larger budget against the smallest one, over cells with a usable pair at both."""
+    """For each two modes: every larger budget against the smallest one, over cells with a usable pair at both.
+
+    Several modes or budgets are several chances to see a change where there is none: corrected as the comparisons are.
+    """
     by_modes: dict[tuple[str, str], list[ModePairs]] = {}
     for contrast in found:
         pairs = contrast.pairs
         by_modes.setdefault((pairs.first_mode, pairs.second_mode), []).append(pairs)
-    changes = [_change(smallest, larger) for smallest, *more in by_modes.values() for larger in more]
-    return tuple(change for change in changes if change is not None)
+    tried = [_change(smallest, larger) for smallest, *more in by_modes.values() for larger in more]
+    changes = [change for change in tried if change is not None]
+    adjusted = holm([change.p for change in changes])
+    return tuple(
+        replace(change, p_adjusted=p, comparisons=len(changes)) for change, p in zip(changes, adjusted, strict=True)
+    )
 
 
 def mode_attempts(experiment: Experiment, mode: str, budget: int) -> ModeAttempts:
@@ -200,6 +215,7 @@ def _change(smallest: ModePairs, larger: ModePairs) -> BudgetChange | None:
         return None
     before, after = ([gap[cell] for cell in cells] for gap in gaps)
     changes = np.array([two - one for one, two in zip(before, after, strict=True)])
+    p = bounded_mean_p(changes, -2.0, 2.0)
     return BudgetChange(
         first_mode=smallest.first_mode,
         second_mode=smallest.second_mode,
@@ -207,6 +223,8 @@ def _change(smallest: ModePairs, larger: ModePairs) -> BudgetChange | None:
         cells=len(cells),
         gaps=(fmean(before), fmean(after)),
         change_interval=bounded_mean(changes, -2.0, 2.0),
+        p=p,
+        p_adjusted=p,
     )
 
 

@@ -52,6 +52,14 @@ def bounded_mean_limits(values: Floats, low: Floats, high: Floats, level: float 
     return np.stack([np.quantile(lowest, tail, axis=1), np.quantile(highest, 1 - tail, axis=1)], axis=1)
 
 
+def bounded_mean_p(values: Floats, low: float, high: float, at: float = 0.0) -> float:
+    """Two-sided p-value of a mean of ``at``: one less the level at which :func:`bounded_mean` begins to hold it."""
+    weights = _dirichlet(len(values) + 1, _DRAWS)
+    below = int((np.append(values, low) @ weights <= at).sum())
+    above = int((np.append(values, high) @ weights >= at).sum())
+    return min(1.0, 2 * (min(below, above) + 1) / (_DRAWS + 1))
+
+
 @lru_cache(maxsize=16)
 def _dirichlet(size: int, draws: int) -> Floats:
     """Flat Dirichlet weights, shape (size, draws); the same in every process, so that reports are reproducible."""

@@ -49,6 +49,7 @@ def compare_rates(pairs: Sequence[Pair]) -> RateFigures | None:
     columns = (*_columns(firsts), *_columns(seconds))
     enough = len(pairs) >= FEWEST_PAIRS
     limits = rate_difference_limits(*columns)[0] if enough else None
+    p = float(rate_difference_p(*columns)[0])
     return RateFigures(
         first=first,
         second=second,
@@ -56,7 +57,8 @@ def compare_rates(pairs: Sequence[Pair]) -> RateFigures | None:
         difference_interval=None if limits is None else Interval(float(limits[0]), float(limits[1]), _METHOD),
         ratio=second / first if first else None,
         ratio_interval=ratio_interval(*columns) if enough else None,
-        p=float(rate_difference_p(*columns)[0]),
+        p=p,
+        p_adjusted=p,
     )
 
 

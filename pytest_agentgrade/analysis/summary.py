@@ -37,8 +37,8 @@ class ModeSummary:
     """Median task clock of the attempts that delivered."""
     drafted: int | None
     accepted: int | None
-    endings: tuple[frozenset[str], ...]
-    """The endings of each counted attempt; an attempt may carry several."""
+    endings: tuple[tuple[str, ...], ...]
+    """The endings of each counted attempt in the order of time; an attempt may carry several."""
     contradicted: int
     """Counted attempts whose server was not in the mode it was meant to be in."""
     speed: ModeSpeed
@@ -63,7 +63,7 @@ class ModeSummary:
 
     def met(self, *endings: str) -> int:
         """Counted attempts that carry any of these endings."""
-        return sum(not carried.isdisjoint(endings) for carried in self.endings)
+        return sum(not set(endings).isdisjoint(carried) for carried in self.endings)
 
     @property
     def acceptance_rate(self) -> float | None:
@@ -111,5 +111,5 @@ def _total(values: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _endings(record: AttemptRecord) -> frozenset[str]:
-    return frozenset(ending.ending for ending in record.submission.endings) if record.submission else frozenset()
+def _endings(record: AttemptRecord) -> tuple[str, ...]:
+    return tuple(ending.ending for ending in record.submission.endings) if record.submission else ()

@@ -46,10 +46,9 @@ def report_json(
 
 
 def _mode(summary: ModeSummary, experiment: Experiment) -> dict[str, Any]:
-    fields = {**asdict(summary), "endings": [sorted(carried) for carried in summary.endings]}
     repeats = repeats_of(experiment, [summary.mode], summary.response_tokens)
     return {
-        **fields,
+        **asdict(summary),
         **{name: getattr(summary, name) for name in COMPUTED},
         "placebo_of": experiment.placebos.get(summary.mode),
         "same_as": experiment.doubles.get(summary.mode),

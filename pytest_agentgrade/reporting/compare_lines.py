@@ -9,7 +9,7 @@ from pytest_agentgrade.analysis.experiment import ModePairs, TriedPair
 from pytest_agentgrade.analysis.pairs import ProofStatus
 from pytest_agentgrade.analysis.timeline import OTHERS_BETWEEN, SESSIONS_APART
 from pytest_agentgrade.reporting.noise_text import noise_lines, placebo_lines, placebo_title
-from pytest_agentgrade.reporting.verdict_text import verdict_lines
+from pytest_agentgrade.reporting.verdict_text import p_value, verdict_lines
 from pytest_agentgrade.wording import counted
 
 _MOST_PAIRS = 12
@@ -120,10 +120,13 @@ def _budget(change: BudgetChange) -> str:
     small, large = change.budgets
     before, after = (f"{100 * gap:+.0f}" for gap in change.gaps)
     low, high = 100 * change.change_interval.low, 100 * change.change_interval.high
+    which, p = "95 % interval", f"p {p_value(change.p_adjusted)}"
+    if change.comparisons > 1:
+        which, p = f"{which} of this change alone", f"{p}, Holm-corrected for {change.comparisons} changes"
     head = (
         f"Budget: {change.second_mode} minus {change.first_mode} is {before} points at {small} tokens, {after} at "
-        f"{large} ({counted(change.cells, 'pair')} at both; change {100 * change.change:+.0f}, 95 % interval "
-        f"{low:+.0f} to {high:+.0f})"
+        f"{large} ({counted(change.cells, 'pair')} at both; change {100 * change.change:+.0f}, {which} "
+        f"{low:+.0f} to {high:+.0f}; {p})"
     )
     if not change.shown:
         return f"{head}: whether the gap stays at the larger budget, these pairs cannot tell."

@@ -23,6 +23,7 @@ from pytest_agentgrade.analysis.gate_figures import gate_figures
 from pytest_agentgrade.analysis.gates import Gate, GateResult
 from pytest_agentgrade.analysis.mixtures import mixtures
 from pytest_agentgrade.analysis.noise import noise_floor
+from pytest_agentgrade.errors import SettingsError
 from pytest_agentgrade.records.finding import shown_path
 from pytest_agentgrade.records.inputs import load_runs
 from pytest_agentgrade.records.loaded import LoadedRun
@@ -41,11 +42,13 @@ class Report:
 
     runs: tuple[LoadedRun, ...]
     gates: tuple[Gate, ...] = ()
+    named: tuple[str, ...] = ()
+    """Modes in the order in which they were asked for: the first one is what others are compared with."""
 
     @cached_property
     def experiment(self) -> Experiment:
         """One attempt for each cell and mode."""
-        return arrange(self.runs)
+        return arrange(self.runs, self.named)
 
     @cached_property
     def contrasts(self) -> tuple[Contrast, ...]:
@@ -110,9 +113,13 @@ class Report:
         return _paragraphs(lines) if markdown else fold(lines, width)
 
 
-def report_on(paths: Sequence[Path], gates: Sequence[Gate] = ()) -> Report:
-    """Read run folders and JUnit files; SettingsError for a path that is neither."""
-    return Report(load_runs(paths), tuple(gates))
+def report_on(paths: Sequence[Path], gates: Sequence[Gate] = (), named: Sequence[str] = ()) -> Report:
+    """Read run folders and JUnit files; SettingsError for a path that is neither, and for a mode that none has."""
+    report = Report(load_runs(paths), tuple(gates), tuple(named))
+    if unknown := [mode for mode in named if mode not in report.experiment.modes]:
+        there = ", ".join(report.experiment.modes)
+        raise SettingsError(f"no attempt in mode {unknown[0]!r} in what is compared", f"the modes there: {there}")
+    return report
 
 
 def _joined(experiment: Experiment, runs: Sequence[LoadedRun]) -> RunRecord:

@@ -81,7 +81,8 @@ def _per_hour(c: Comparison) -> str:
     text = f"Working patches per hour: {c.second.mode} {rates.second:.1f}, {c.first.mode} {rates.first:.1f}"
     text += _ratio(rates)
     if c.faster_per_hour:
-        return f"{text}; {c.faster_per_hour} delivers more of them per hour (p {p_value(rates.p)})."
+        p = p_value(rates.p_adjusted) + (f", corrected for {c.comparisons} comparisons" if c.comparisons > 1 else "")
+        return f"{text}; {c.faster_per_hour} delivers more of them per hour (p {p})."
     return f"{text}; these pairs do not tell which delivers more per hour."
 
 

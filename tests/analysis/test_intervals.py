@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize, special, stats
 
 from pytest_agentgrade.analysis import mcnemar
-from pytest_agentgrade.analysis.intervals import bounded_mean, exact_share
+from pytest_agentgrade.analysis.intervals import bounded_mean, bounded_mean_p, exact_share
 from pytest_agentgrade.analysis.success_difference import EXACT_UP_TO, difference_interval, score
 
 
@@ -72,3 +72,11 @@ def test_eight_pairs_are_covered_whatever_the_truth(first: float, second: float)
             if second - first in difference_interval(b, c, 8):
                 covered += stats.multinomial.pmf([b, c, 8 - b - c], 8, [first, second, 1 - first - second])
     assert covered >= 0.95 - 1e-3
+
+
+def test_the_p_of_a_bounded_mean_agrees_with_its_interval() -> None:
+    for values in ([0.0] * 8, [1.0] * 3, [1.0] * 8, [1.0] * 6 + [0.0] * 4, [1.0] * 12, [-1.0] * 9 + [0.0]):
+        found = bounded_mean(np.array(values), -2.0, 2.0)
+        assert (bounded_mean_p(np.array(values), -2.0, 2.0) > 0.05) == (0.0 in found), values
+    mirrored = [bounded_mean_p(np.array([sign] * 8), -2.0, 2.0) for sign in (1.0, -1.0)]
+    assert mirrored[0] == mirrored[1] < bounded_mean_p(np.array([1.0] * 7), -2.0, 2.0)

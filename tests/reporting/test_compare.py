@@ -9,6 +9,7 @@ import pytest
 
 from pytest_agentgrade.cli import EXIT_FAILED, EXIT_GATE, EXIT_OK, EXIT_USAGE, main
 from pytest_agentgrade.records.junit_input import parse_junit
+from pytest_agentgrade.records.model import EndingRecord
 from pytest_agentgrade.reporting.several_runs import report_on
 from tests.analysis.proven_records import a_full_attempt
 from tests.stored_runs import store_run
@@ -151,3 +152,48 @@ def test_what_is_no_run_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.
     assert main(["compare", "missing.xml"]) == EXIT_FAILED
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2 and "no run of mode 'baseline'" in lines[0] and "missing.xml" in lines[1]
+
+
+def test_the_first_mode_named_is_what_others_are_compared_with(tmp_path: Path, capsys: Captured) -> None:
+    modes = ("baseline", "mtp", "q4")
+    run = store_run(tmp_path / "r", [a_full_attempt(mode, seed=seed) for seed in (1, 2) for mode in modes])
+    for given, first in (("mtp,baseline", "mtp"), ("q4", "q4"), ("baseline,q4", "baseline")):
+        assert main(["compare", str(run), "--mode", given, "--format", "json"]) == EXIT_OK
+        compared = json.loads(capsys.readouterr().out)["comparisons"]
+        assert {one["first"] for one in compared} == {first} and len(compared) == 2
+    assert main(["compare", str(run), "--mode", "mpt"]) == EXIT_FAILED
+    assert "no attempt in mode 'mpt'" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("apart")
+def test_the_newest_runs_are_compared_in_the_order_in_which_they_are_named(capsys: Captured) -> None:
+    assert main(["compare", "--mode=mtp,baseline"]) == EXIT_OK
+    assert "baseline against mtp:" in unfolded(capsys)
+
+
+def test_endings_keep_the_order_in_which_they_came(tmp_path: Path) -> None:
+    record = a_full_attempt("mtp")
+    assert record.submission is not None
+    came = ("response_budget_in_reasoning", "no_production_edit", "finished")
+    endings = [EndingRecord(ending=ending, at_seconds=None) for ending in came]
+    told = record.model_copy(update={"submission": record.submission.model_copy(update={"endings": endings})})
+    (mode,) = json.loads(report_on([store_run(tmp_path / "r", [told])]).render("json"))["modes"]
+    assert mode["endings"] == [list(came)]
+
+
+def test_several_budgets_are_several_chances_to_see_a_change(tmp_path: Path, capsys: Captured) -> None:
+    """A change that eleven cells show is none when it is the clearest of six."""
+    records = [
+        a_full_attempt(mode, 1 if (mode, budget) == ("mtp", 8192) else 10, seed=seed, budget=budget)
+        for seed in range(1, 12)
+        for mode in ("baseline", "mtp", "q4", "q5")
+        for budget in (8192, 16_384, 32_768)
+    ]
+    alone = [one for one in records if one.key.mode in ("baseline", "mtp") and one.key.response_tokens < 32_768]
+    assert main(["compare", str(store_run(tmp_path / "alone", alone))]) == EXIT_OK
+    text = unfolded(capsys)
+    assert "the gap does not stay, the budget changes it." in text and "of this change alone" not in text
+    assert main(["compare", str(store_run(tmp_path / "several", records))]) == EXIT_OK
+    text = unfolded(capsys)
+    assert "95 % interval of this change alone" in text and "Holm-corrected for 6 changes)" in text
+    assert "the budget changes it" not in text

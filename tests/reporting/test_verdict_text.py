@@ -109,3 +109,14 @@ def test_against_nothing_delivered_there_is_no_ratio() -> None:
     lines = verdict_lines(compared(pairs_of(second_only=18, neither=2)), KindOfWork(40.0, 60.0, None, None))
     assert "on 32.4, off 0.0, at least 4." in lines[2]
     assert lines[3].endswith("for whole patches there is no ratio.")
+
+
+def test_the_p_of_patches_per_hour_is_the_corrected_one() -> None:
+    found = compared(pairs_of(both=4, first_only=1, second_only=12, neither=3))
+    (alone,) = (line for line in verdict_lines(found) if "per hour (" in line)
+    one, _ = correct([found] * 2)
+    (several,) = (line for line in verdict_lines(one) if "per hour (" in line)
+    assert found.rates is not None and one.rates is not None
+    assert one.rates.p_adjusted == 2 * one.rates.p == 2 * found.rates.p_adjusted
+    assert alone.endswith(f"(p {p_value(found.rates.p)}).")
+    assert several.endswith(f"(p {p_value(2 * found.rates.p)}, corrected for 2 comparisons).")
