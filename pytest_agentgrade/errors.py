@@ -6,6 +6,7 @@ causes (a limit, a broken patch) is no exception but a recorded ending or verdic
 
 from __future__ import annotations
 
+import errno
 from enum import Enum
 
 
@@ -91,12 +92,21 @@ class SubmissionRefused(AgentGradeError):
     fault = Fault.SUBMISSION
 
 
+_OF_THIS_MACHINE = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.EACCES, errno.EPERM}
+    | {errno.EAGAIN, errno.ENOMEM}
+)
+"""No program could have done better."""
+
+
 def as_fault(error: Exception) -> AgentGradeError:
     """``error`` itself if it says whose fault it is, else a fault of the host: a bug says nothing about a model."""
     if isinstance(error, AgentGradeError):
         return error
     if isinstance(error, MemoryError):
         fault = HostError("MemoryError: no memory was left on this machine", "free some, or use a smaller model")
+    elif isinstance(error, OSError) and error.errno in _OF_THIS_MACHINE:
+        fault = HostError(f"{type(error).__name__}: {error}", "look at this machine's disks, limits and permissions")
     else:
         fault = HostError(f"{type(error).__name__}: {error}", "this is a fault of pytest-agentgrade: please report it")
     fault.__cause__ = error

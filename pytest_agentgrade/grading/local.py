@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 from pytest_agentgrade.errors import HostError
@@ -25,13 +26,15 @@ class LocalTransport:
     """One trusted driver process in temporary folders."""
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="agentgrade-"))
-        try:
-            self.scratch = str(self._folder / "scratch")
-            self._process = self._start()
-        except OSError as error:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            raise HostError(f"cannot start a process to try a solution in: {error}") from error
+        with ExitStack() as undo:
+            try:
+                self._folder = Path(tempfile.mkdtemp(prefix="agentgrade-"))
+                undo.callback(shutil.rmtree, self._folder, ignore_errors=True)
+                self.scratch = str(self._folder / "scratch")
+                self._process = self._start()
+            except OSError as error:
+                raise HostError(f"cannot start a process to try a solution in: {error}") from error
+            undo.pop_all()
         self._in, self._out = self._pipes()
 
     def _start(self) -> subprocess.Popen[bytes]:
