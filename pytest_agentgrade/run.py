@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock
 
 from pytest_agentgrade.assignment.task import Task
-from pytest_agentgrade.errors import AgentGradeError, as_fault
+from pytest_agentgrade.errors import AgentGradeError, HostError, as_fault
 from pytest_agentgrade.plan import AttemptKey, keys_in_order
 from pytest_agentgrade.records.model import AttemptRecord, DrawRecord, KeyRecord, SubmissionPhase
 from pytest_agentgrade.records.store import RunStore
@@ -163,8 +163,11 @@ class Run:
         return record.complete or record.fault is not None
 
     def close(self) -> None:
-        """Stop all that was started."""
-        self._exit.close()
+        """Stop all that was started. What the host fails at is told: it must not take the summary away."""
+        try:
+            self._exit.close()
+        except HostError as fault:
+            self._log(f"{fault}; the next run removes what is left")
 
     def _draws_of(self, task: Task, narrate: Narrator) -> dict[str, DrawRecord]:
         """The task's draws: made once for the run, by whichever process comes first."""
