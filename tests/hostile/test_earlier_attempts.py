@@ -1,7 +1,8 @@
-"""The second attempt of a run looks at everything it can read: nothing of the first, of its judging, of the draws."""
+"""The attempts of a run look at everything they can read: nothing of others, of their judging, of the draws."""
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import threading
@@ -25,7 +26,7 @@ from tests.scripted_server import SCRIPTS, ScriptedServer
 
 from .test_secrets import told
 
-TASK = "csv_ledger"
+TASKS = ("expiring_cache", "csv_ledger", "build_planner", "sqlite_transfers")
 WALK = r"""
 import os, stat, uuid, zlib
 mark = "MARK" + uuid.uuid4().hex
@@ -69,16 +70,16 @@ class Listening(LocalTransport):
         super().send(data, timeout)
 
 
-@dataclass
+@dataclass(eq=False)
 class Looked:
     """A finished run, what each attempt found, and what the engine said of the containers meanwhile."""
 
     run: Graded
     metadata: dict[str, str] = field(default_factory=dict)
 
-    def found(self, seed: int) -> bytes:
-        """Everything that the attempt with this seed could read."""
-        record = next(record for record in self.run.records.values() if record.key.seed == seed)
+    def found(self, task: str, seed: int) -> bytes:
+        """Everything that the attempt at this task with this seed could read."""
+        record = self.run.records[f"{task}[m-{seed}]"]
         key = AttemptKey(**record.key.model_dump())
         tree = self.run.run.attempt(key).read_submission()
         return zlib.decompress(tree.files["found.bin"].data)
@@ -94,9 +95,7 @@ def looked(tmp_path_factory: pytest.TempPathFactory) -> Looked:
             walk = WALK.replace("{", "{{").replace("}", "}}")
             command = f"agent = 'command'\nagent_command = ['python3', '-c', '''{walk}''']\n"
             write_settings(folder, f"task_seconds = 60\nseeds = [1, 2]\n{command}{scripted_mode(server.url, 'm')}")
-            run = run_pytest(
-                folder, "--agent-mode=m", f"--agent-task={TASK}", "--agent-exit=measure", "--tb=short", *QUIET_PLUGINS
-            )
+            run = run_pytest(folder, "--agent-mode=m", "--agent-exit=measure", "--tb=short", *QUIET_PLUGINS)
     finally:
         over.set()
         watcher.join()
@@ -118,12 +117,13 @@ def watch(metadata: dict[str, str], over: threading.Event) -> None:
     client.close()
 
 
-def inputs_of(looked: Looked) -> set[bytes]:
-    """The texts and large numbers that the checks of this run drew and sent."""
-    task, draws = the_task(TASK), looked.run.run.read_draws(TASK)
+@functools.cache
+def inputs_of(looked: Looked, name: str) -> frozenset[bytes]:
+    """The texts and large numbers that the checks of a task drew and sent in this run."""
+    task, draws = the_task(name), looked.run.run.read_draws(name)
     assert draws is not None
     words: set[bytes] = set()
-    shown = b"".join(file.data for file in task.base.values())
+    shown = b"".join(file.data for file in task.base.values()) + task.prompt.encode()
     for check in load_checks(task):
         transport = Listening()
         try:
@@ -135,45 +135,54 @@ def inputs_of(looked: Looked) -> set[bytes]:
             transport.close()
         text = json.dumps(transport.said)
         words |= {word.encode() for word in re.findall(r"[A-Za-z0-9.]{9,}", text)}
-    return {word for word in words if word not in shown and not re.fullmatch(rb"[0.]+|.*csv_ledger.*", word)}
+    return frozenset(
+        word for word in words if word not in shown and not re.fullmatch(rb"[0.]+|agentgrade|.*csv_ledger.*", word)
+    )
 
 
-def test_both_attempts_looked_around_and_were_judged(looked: Looked) -> None:
-    records = looked.run.records.values()
-    assert [record.complete for record in records] == [True, True], looked.run.output
-    for seed in (1, 2):
-        found = looked.found(seed)
-        assert len(set(re.findall(rb"MARK[0-9a-f]{32}", found))) == 1
-        assert b"== /exchange/" in found and b"csv_ledger/ledger.py" in found and b"== /proc/1/cmdline" in found
+def test_every_attempt_looked_around_and_was_judged(looked: Looked) -> None:
+    assert len(looked.run.records) == 8, looked.run.output
+    assert all(record.complete for record in looked.run.records.values()), looked.run.output
+    for task in TASKS:
+        for seed in (1, 2):
+            found = looked.found(task, seed)
+            assert len(set(re.findall(rb"MARK[0-9a-f]{32}", found))) == 1
+            assert b"== /exchange/" in found and f"{task}/__init__.py".encode() in found
+            assert b"== /proc/1/cmdline" in found
 
 
-def test_the_second_finds_nothing_of_the_first(looked: Looked) -> None:
-    (first,) = set(re.findall(rb"MARK[0-9a-f]{32}", looked.found(1)))
-    assert first not in looked.found(2)
+def test_none_finds_anything_of_another(looked: Looked) -> None:
+    every = [(task, seed) for task in TASKS for seed in (1, 2)]
+    marks = {one: re.search(rb"MARK[0-9a-f]{32}", looked.found(*one)) for one in every}
+    for one, mark in marks.items():
+        assert mark is not None
+        assert [other for other in every if other != one and mark.group() in looked.found(*other)] == []
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_no_check_and_no_solution_is_found(looked: Looked, seed: int) -> None:
-    assert told(looked.found(seed)) == set()
+@pytest.mark.parametrize("task", TASKS)
+def test_no_check_and_no_solution_is_found(looked: Looked, task: str) -> None:
+    assert told(looked.found(task, 1)) | told(looked.found(task, 2)) == set()
 
 
-def test_no_key_no_seed_and_no_input_of_this_run_is_found(looked: Looked) -> None:
+@pytest.mark.parametrize("task", TASKS)
+def test_no_key_no_seed_and_no_input_of_this_run_is_found(looked: Looked, task: str) -> None:
     """All inputs of the checks had been in the first attempt's judge containers before the second one looked."""
-    inputs, draws = inputs_of(looked), looked.run.run.read_draws(TASK)
+    inputs, draws = inputs_of(looked, task), looked.run.run.read_draws(task)
     assert draws is not None and len(inputs) > 200
     keys = {looked.run.run.run().draw_key.encode(), *(draw.seed.encode() for draw in draws.values())}
     run = looked.run.run.folder.name.encode()
     for seed in (1, 2):
-        found = looked.found(seed)
+        found = looked.found(task, seed)
         assert {word for word in (*inputs, *keys, run, b"agentgrade-runs") if word in found} == set()
 
 
-def test_the_metadata_of_no_container_tells_anything(looked: Looked) -> None:
+@pytest.mark.parametrize("task", TASKS)
+def test_the_metadata_of_no_container_tells_anything(looked: Looked, task: str) -> None:
     roles = {role for text in looked.metadata.values() for role in re.findall(r'"agentgrade.role": "(\w+)"', text)}
-    assert {"agent", "judge"} <= roles and len(looked.metadata) > 10
-    draws = looked.run.run.read_draws(TASK)
+    assert {"agent", "judge"} <= roles and len(looked.metadata) > 40
+    draws = looked.run.run.read_draws(task)
     assert draws is not None
-    words = [*inputs_of(looked), *(draw.seed.encode() for draw in draws.values())]
+    words = [*inputs_of(looked, task), *(draw.seed.encode() for draw in draws.values())]
     for text in looked.metadata.values():
         data = text.encode()
         assert told(data) == set() and [word for word in words if word in data] == []
