@@ -26,7 +26,7 @@ from pytest_agentgrade.attempt.loop_watch import LoopWatch
 from pytest_agentgrade.attempt.proxy_flight import CHAT_PATH, Flight, close_client, pass_stream, pass_whole
 from pytest_agentgrade.attempt.proxy_limits import MAX_REFUSED, Allowance, Over, loop_in_calls
 from pytest_agentgrade.attempt.proxy_log import ExchangeLog
-from pytest_agentgrade.attempt.proxy_policy import MAX_BODY_BYTES, BadRequest, ProxyPolicy, encode
+from pytest_agentgrade.attempt.proxy_policy import MAX_BODY_BYTES, BadRequest, ProxyPolicy, count_parts, encode
 from pytest_agentgrade.attempt.proxy_socket import serve_unix
 from pytest_agentgrade.errors import HostError
 
@@ -202,6 +202,7 @@ class RecordingProxy:
                 flight.requested, flight.wall = time.monotonic(), time.time()
                 self._allowance.add_bytes(len(raw))
                 body = self._policy.rewrite(raw)
+                self._allowance.add_parts(count_parts(body))
                 data = encode(body)
             flight.auxiliary = self._serves_no_task(body)
         except (BadRequest, web.HTTPRequestEntityTooLarge) as error:

@@ -13,6 +13,8 @@ MAX_REFUSED = 500
 """Requests that were not sent on and are recorded all the same; those beyond are only counted."""
 MAX_REQUEST_BYTES = 64 * 1024 * 1024
 """Of the bodies of all requests of an attempt: they are kept in memory and on disk."""
+MAX_REQUEST_PARTS = 2_000_000
+"""Values in all of them, which take some 70 bytes each; a hundred turns of an ordinary agent have a tenth of it."""
 
 
 class Over(NamedTuple):
@@ -29,6 +31,7 @@ class Allowance:
         self._policy = policy
         self._sent = {False: 0, True: 0}
         self._bytes = 0
+        self._parts = 0
         self.seen = 0
         """Requests so far, refused ones included."""
         self.over: Over | None = None
@@ -43,6 +46,10 @@ class Allowance:
         """Count a request's body."""
         self._bytes += count
 
+    def add_parts(self, count: int) -> None:
+        """Count the values of a request's body."""
+        self._parts += count
+
     def take(self, *, auxiliary: bool) -> Over | None:
         """Use up one request; or say why it must not be sent on."""
         if (over := self._refusal(auxiliary)) is None:
@@ -55,6 +62,8 @@ class Allowance:
             self.over = used_up
         if self.over is None and self._bytes > MAX_REQUEST_BYTES:
             self.over = Over(Cut.REFUSED, f"the attempt's requests have more than {MAX_REQUEST_BYTES} bytes")
+        if self.over is None and self._parts > MAX_REQUEST_PARTS:
+            self.over = Over(Cut.REFUSED, f"the attempt's requests have more than {MAX_REQUEST_PARTS} values")
         if self.over is None and auxiliary and self._sent[True] >= self._policy.max_turns:
             return used_up
         return self.over

@@ -91,11 +91,12 @@ def _parse(raw: bytes) -> dict[str, Any]:
         raise BadRequest(f"the body is not JSON: {error}") from error
     if not isinstance(body, dict):
         raise BadRequest("the body is not a JSON object")
-    _check_shape(body)
+    count_parts(body)
     return body
 
 
-def _check_shape(body: object) -> None:
+def count_parts(body: object) -> int:
+    """Values in a body. Raises BadRequest when there are too many, or some nest too deep."""
     parts, layer = 0, [body]
     for _ in range(MAX_BODY_DEPTH):
         layer = [part for value in layer for part in _parts_of(value)]
@@ -103,7 +104,7 @@ def _check_shape(body: object) -> None:
         if parts > MAX_BODY_PARTS:
             raise BadRequest(f"the body has more than {MAX_BODY_PARTS} values")
         if not layer:
-            return
+            return parts
     raise BadRequest(f"the body nests deeper than {MAX_BODY_DEPTH}")
 
 

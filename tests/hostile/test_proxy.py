@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_agentgrade.attempt import proxy_limits
 from pytest_agentgrade.attempt.exchange import Cut
 from pytest_agentgrade.attempt.proxy import RecordingProxy
 from pytest_agentgrade.attempt.proxy_flight import CHAT_PATH
@@ -205,6 +206,14 @@ def test_large_bodies_are_bounded_in_sum(rig: Rig) -> None:
     body = b'{"messages":[{"role":"user","content":"%s"}]}' % (b"x" * (MAX_BODY_BYTES - 100))
     statuses = [rig.post(body) for _ in range(9)]
     assert statuses[0] == 200 and statuses[-1] == 404
+
+
+def test_small_values_are_bounded_in_sum(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty list is three bytes of a body and seventy of this process."""
+    monkeypatch.setattr(proxy_limits, "MAX_REQUEST_PARTS", 30_000)
+    body = b'{"messages":[{"role":"user","content":[%s0]}]}' % (b"[]," * 14_000)
+    assert [rig.post(body) for _ in range(4)] == [200, 200, 404, 404]
+    assert rig.proxy.exchanges[-1].error == "the attempt's requests have more than 30000 values"
 
 
 def test_a_request_that_its_own_agent_cannot_read_is_refused(tmp_path: Path) -> None:
