@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +13,6 @@ from pytest_agentgrade.grading.transport import Transport
 
 PARALLEL_STARTS = 3
 """More at a time make none of them faster on two cores."""
-_SECOND_TRY_SECONDS = 2.0
 
 
 class TransportPool:
@@ -52,7 +50,7 @@ class TransportPool:
         with self._lock:
             while self._removals and self._removals[0].done() and self._removals[0].exception() is None:
                 self._removals.popleft()
-            self._removals.append(self._remover.submit(_close, transport))
+            self._removals.append(self._remover.submit(transport.close))
 
     def settle(self) -> None:
         """Wait until nothing starts or stops any more: a task clock may run then. Raises HostError."""
@@ -78,12 +76,3 @@ class TransportPool:
         finally:
             self._starters.shutdown()
             self._remover.shutdown()
-
-
-def _close(transport: Transport) -> None:
-    """An engine that is busy killing what one candidate has started must not become the trouble of the next one."""
-    try:
-        transport.close()
-    except HostError:
-        time.sleep(_SECOND_TRY_SECONDS)
-        transport.close()

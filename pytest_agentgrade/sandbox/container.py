@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -22,6 +24,7 @@ __all__ = [
 
 _STDERR_KEPT = 65_536
 _SEND_SECONDS = 20.0
+_TRIES, _AGAIN_SECONDS = 2, 1.0
 _GONE = (404, 409)
 """HTTP status of an engine that finds no such container, or none that runs: what was asked for is already so."""
 
@@ -158,13 +161,7 @@ class Container:
         """
         # The engine reports a container's death only after its output has gone somewhere: a flood would block it.
         self.hang_up()
-        try:
-            self._api.kill(self.id)
-        except APIError as error:
-            if error.status_code not in _GONE:
-                raise HostError(f"cannot kill container {self.id[:12]}: {_reason(error)}") from error
-        except requests.RequestException as error:
-            raise HostError(f"lost the engine while killing container {self.id[:12]}: {error}") from error
+        self._insist("kill", lambda: self._api.kill(self.id))
 
     def remove(self) -> None:
         """Kill and delete it, with its anonymous volumes; calling twice is harmless."""
@@ -172,14 +169,24 @@ class Container:
             return
         if self._stream is not None:
             self._stream.close()
-        try:
-            self._api.remove_container(self.id, force=True, v=True)
-        except APIError as error:
-            if error.status_code not in _GONE:
-                raise HostError(f"cannot remove container {self.id[:12]}: {_reason(error)}") from error
-        except requests.RequestException as error:
-            raise HostError(f"lost the engine while removing container {self.id[:12]}: {error}") from error
+        self._insist("remove", lambda: self._api.remove_container(self.id, force=True, v=True))
         self._removed = True
+
+    def _insist(self, what: str, ask: Callable[[], None]) -> None:
+        """Ask again where the engine refuses: it may be busy ending what the container's code has started."""
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                return ask()
+            except APIError as error:
+                if error.status_code in _GONE:
+                    return None
+                if not tries_left:
+                    raise HostError(f"cannot {what} container {self.id[:12]}: {_reason(error)}") from error
+            except requests.RequestException as error:
+                if not tries_left:
+                    raise HostError(f"lost the engine, cannot {what} container {self.id[:12]}: {error}") from error
+            time.sleep(_AGAIN_SECONDS)
+        return None
 
     def __enter__(self) -> Self:
         return self
@@ -197,7 +204,8 @@ class Container:
     def _count(self, size: int) -> None:
         self._output_bytes += size
         if self._output_bytes > self.spec.max_output_bytes:
-            self.kill()
+            with suppress(HostError):  # who writes so much must not gain by it that the engine is busy
+                self.kill()
             raise OutputFlood(f"more than {self.spec.max_output_bytes} bytes of output")
 
 

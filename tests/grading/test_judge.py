@@ -11,7 +11,6 @@ import pytest
 
 from pytest_agentgrade.checks import Candidate
 from pytest_agentgrade.errors import CandidateFailed, Fault, HostError, TaskAuthorError
-from pytest_agentgrade.grading import pool as pool_module
 from pytest_agentgrade.grading.docker_transport import DockerTransport, judge_spec
 from pytest_agentgrade.grading.judge import Judge
 from pytest_agentgrade.grading.pool import TransportPool
@@ -97,25 +96,6 @@ def test_removal_that_fails_is_told_in_the_end() -> None:
     pool.dispose(pool.take())
     with pytest.raises(HostError, match="cannot remove"):
         pool.close()
-
-
-def test_removal_that_works_at_the_second_try_is_nobodys_trouble(
-    made: list[Idle], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The next attempt would have to answer for it otherwise."""
-
-    class Busy(Idle):
-        def close(self) -> None:
-            super().close()
-            if self.closed == 1:
-                raise HostError("cannot remove container 71: did not receive an exit event")
-
-    monkeypatch.setattr(pool_module, "_SECOND_TRY_SECONDS", 0.01)
-    pool = TransportPool(Busy)
-    pool.dispose(pool.take())
-    pool.settle()
-    pool.close()
-    assert [one.closed for one in made] == [2]
 
 
 def test_prestarted_containers_are_used_and_gone(client: docker.DockerClient, image: Image) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import socket
@@ -10,9 +11,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import docker
 import pytest
+import requests
+from docker.errors import APIError
 
 from pytest_agentgrade.errors import HostError
 from pytest_agentgrade.sandbox.container import MEGABYTE, Bind, Container, ContainerSpec, OutputFlood, Tmpfs
@@ -264,3 +268,44 @@ def test_removed_behind_our_back(client: docker.DockerClient, start: Start, imag
     assert container.wait(5)
     assert "removed by someone else" in container.end().host_error
     container.remove()
+
+
+def busy(call: Callable[..., Any], times: int) -> Callable[..., Any]:
+    """The engine as it is when it waits in vain for a process to end: an error for so many calls, then it works."""
+    calls = itertools.count(1)
+
+    def refuse_some(*args: Any, **options: Any) -> Any:
+        if next(calls) <= times:
+            response = requests.Response()
+            response.status_code = 500
+            raise APIError("500 Server Error", response, "did not receive an exit event")
+        return call(*args, **options)
+
+    return refuse_some
+
+
+def test_an_engine_that_is_busy_is_asked_again(
+    client: docker.DockerClient, start: Start, image: Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    container = start(ContainerSpec(image.tag, ("sleep", "60"), "test"))
+    api: Any = client.api
+    monkeypatch.setattr(api, "kill", busy(api.kill, 1))
+    monkeypatch.setattr(api, "remove_container", busy(api.remove_container, 1))
+    container.kill()
+    assert container.wait(20) and container.end().exit_code == 137
+    container.remove()
+    assert container.end().host_error == "the container was removed by someone else"
+
+
+def test_a_flood_is_one_although_it_cannot_be_killed(
+    client: docker.DockerClient, start: Start, python: Python, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault of the host would take an attempt out of the count."""
+    container = start(python("while True: print('x' * 60_000)", max_output_bytes=MEGABYTE))
+    api: Any = client.api
+    with monkeypatch.context() as patch:
+        patch.setattr(api, "kill", busy(api.kill, 99))
+        with pytest.raises(OutputFlood):
+            read_all(container)
+        with pytest.raises(HostError, match=r"cannot kill container .*exit event"):
+            container.kill()
