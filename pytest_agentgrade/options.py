@@ -91,7 +91,8 @@ _OPTIONS = (
     _Option("--agent-abort-loops", "abort_loops", _is_given, "", "end an attempt when a loop is found while it runs"),
     _Option(
         "--agent-order", "order", str, "ORDER",
-        "balanced (default: A B for one seed, B A for the next) or blocked (all of A, then all of B)",
+        "balanced (default: A B for one seed or task, B A for the next), by-seed (for all tasks alike) or blocked (all "
+        "of A, then all of B)",
     ),
     _Option(
         "--agent-server-restart", "server_restart", str, "WHEN",

@@ -62,19 +62,21 @@ def make_plan(
     seeds: Sequence[int],
     repeats: int,
     budgets: Sequence[int],
-    order: Literal["balanced", "blocked"],
+    order: Literal["balanced", "by-seed", "blocked"],
 ) -> Plan:
     """Cross all factors.
 
     ``balanced``: the modes of a cell run next to each other, and who goes first rotates from one task, seed, repeat
-    and budget to the next: A B, then B A. ``blocked``: all attempts of one mode, then all of the next.
+    and budget to the next: A B, then B A. ``by-seed``: the same for all tasks, so that with one seed a mode is always
+    first. ``blocked``: all attempts of one mode, then all of the next.
     """
     cells = [
         (task, seed, repeat, budget, _turn((at, seed_at, repeat, budget_at), (len(seeds), repeats), len(modes)))
         for seed_at, seed in enumerate(seeds)
         for repeat in range(repeats)
         for budget_at, budget in enumerate(budgets)
-        for at, task in enumerate(tasks)
+        for task_at, task in enumerate(tasks)
+        for at in [0 if order == "by-seed" else task_at]
     ]
     if order == "blocked":
         pairs = [(cell, mode) for mode in modes for cell in cells]

@@ -33,6 +33,11 @@ def test_one_seed_does_not_let_a_mode_lead_everywhere(factors: dict[str, Any]) -
     assert firsts.count("off") == firsts.count("on") and firsts[:4] == ["off", "on", "off", "on"]
 
 
+def test_an_order_by_seed_is_the_same_for_all_tasks() -> None:
+    made = plan(["off", "on"], "by-seed", tasks=["a", "b", "c"])
+    assert [key.mode for key in made.keys] == ["off", "on"] * 3 + ["on", "off"] * 3
+
+
 def test_every_mode_is_first_equally_often() -> None:
     made = plan(["x", "y", "z"], seeds=[1, 2, 3], repeats=2)
     firsts = [key.mode for key in made.keys[::3]]

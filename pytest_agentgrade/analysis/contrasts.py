@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
-
-import numpy as np
 
 from pytest_agentgrade.analysis.comparison import compare, correct
-from pytest_agentgrade.analysis.experiment import Cell, Experiment, ModePairs, cell_of
-from pytest_agentgrade.analysis.figures import Comparison, Disagreement, Interval, KindOfWork, NoiseFloor
-from pytest_agentgrade.analysis.holm import holm
-from pytest_agentgrade.analysis.intervals import bounded_mean, bounded_mean_p
-from pytest_agentgrade.analysis.mcnemar import ALPHA
+from pytest_agentgrade.analysis.experiment import Experiment, ModePairs, TriedPair, cell_of
+from pytest_agentgrade.analysis.figures import Comparison, Disagreement, KindOfWork, NoiseFloor
 from pytest_agentgrade.analysis.noise import (
     Determinism,
     determinism,
@@ -21,10 +15,13 @@ from pytest_agentgrade.analysis.noise import (
     placebo_disagreement,
     repeats_disagreement,
 )
+from pytest_agentgrade.analysis.noise_figures import RateNoise, SpeedNoise
 from pytest_agentgrade.analysis.pair_conditions import Recorded
 from pytest_agentgrade.analysis.paired import ModeAttempts, outcome
 from pytest_agentgrade.analysis.pairs import ProofStatus, prove_pair
+from pytest_agentgrade.analysis.speed_noise import rate_noise, speed_noise
 from pytest_agentgrade.analysis.summary import summarise
+from pytest_agentgrade.records.model import AttemptRecord
 
 
 @dataclass(frozen=True)
@@ -37,6 +34,10 @@ class Contrast:
     work: KindOfWork | None
     noise: tuple[NoiseFloor, ...] = ()
     """What these pairs would show of noise alone, by each measure of noise that the experiment holds."""
+    speed_noise: SpeedNoise | None = None
+    """The same of tok/s; None where nothing was timed."""
+    rate_noise: RateNoise | None = None
+    """How patches per hour scatter; None without task clocks."""
 
     @property
     def floor(self) -> NoiseFloor | None:
@@ -57,37 +58,6 @@ class TwinTest:
     """Made again, but not under the same conditions: no test of anything."""
     differing: tuple[str, ...]
     """What was not the same there."""
-
-
-@dataclass(frozen=True)
-class BudgetChange:
-    """Does the gap between two modes stay when both get a larger response budget?"""
-
-    first_mode: str
-    second_mode: str
-    budgets: tuple[int, int]
-    cells: int
-    """Cells (task, seed, repeat) that have a usable pair at both budgets."""
-    gaps: tuple[float, float]
-    """Difference of success rates at each budget over these cells, second mode minus first."""
-    change_interval: Interval
-    """95 %, of the second gap minus the first."""
-    p: float
-    """Of no change, by the same method."""
-    p_adjusted: float
-    """After Holm over all changes of gaps that are reported; what is said rests on this one."""
-    comparisons: int = 1
-    """Number of changes that Holm's correction is over."""
-
-    @property
-    def change(self) -> float:
-        """The second gap minus the first."""
-        return self.gaps[1] - self.gaps[0]
-
-    @property
-    def shown(self) -> bool:
-        """Whether these cells show that the budget changes the gap."""
-        return self.p_adjusted <= ALPHA and 0.0 not in self.change_interval
 
 
 def contrasts(experiment: Experiment) -> tuple[Contrast, ...]:
@@ -113,23 +83,6 @@ def placebo_contrasts(experiment: Experiment) -> tuple[Contrast, ...]:
 def repeats_of(experiment: Experiment, modes: Sequence[str], budget: int) -> Disagreement | None:
     """How often attempts of one of these modes at the same task disagree, their seeds apart."""
     return repeats_disagreement([mode_attempts(experiment, mode, budget) for mode in modes])
-
-
-def budget_changes(found: Sequence[Contrast]) -> tuple[BudgetChange, ...]:
-    """For each two modes: every larger budget against the smallest one, over cells with a usable pair at both.
-
-    Several modes or budgets are several chances to see a change where there is none: corrected as the comparisons are.
-    """
-    by_modes: dict[tuple[str, str], list[ModePairs]] = {}
-    for contrast in found:
-        pairs = contrast.pairs
-        by_modes.setdefault((pairs.first_mode, pairs.second_mode), []).append(pairs)
-    tried = [_change(smallest, larger) for smallest, *more in by_modes.values() for larger in more]
-    changes = [change for change in tried if change is not None]
-    adjusted = holm([change.p for change in changes])
-    return tuple(
-        replace(change, p_adjusted=p, comparisons=len(changes)) for change, p in zip(changes, adjusted, strict=True)
-    )
 
 
 def mode_attempts(experiment: Experiment, mode: str, budget: int) -> ModeAttempts:
@@ -178,12 +131,22 @@ def _with_noise(experiment: Experiment, contrast: Contrast) -> Contrast:
     pairs, comparison = contrast.pairs, contrast.comparison
     modes = pairs.first_mode, pairs.second_mode
     sources = [repeats_of(experiment, modes, pairs.response_tokens)]
-    for placebo, mode in experiment.placebos.items():
-        if mode in modes:
-            usable = experiment.pairs(mode, placebo, pairs.response_tokens).usable
-            sources.append(placebo_disagreement(mode, placebo, [pair.as_pair() for pair in usable]))
+    placebos = [
+        (mode, placebo, experiment.pairs(mode, placebo, pairs.response_tokens).usable)
+        for placebo, mode in experiment.placebos.items()
+        if mode in modes
+    ]
+    for mode, placebo, usable in placebos:
+        sources.append(placebo_disagreement(mode, placebo, [pair.as_pair() for pair in usable]))
     floors = [noise_floor(one, comparison.pairs, comparison.difference) for one in sources if one is not None]
-    return replace(contrast, noise=tuple(floors))
+    attempts = [(mode, [one.record for one in experiment.counted(mode, pairs.response_tokens)]) for mode in modes]
+    of_placebos = [(mode, placebo, _records(usable)) for mode, placebo, usable in placebos]
+    speeds = speed_noise([records for _, records in attempts], _records(pairs.usable), of_placebos)
+    return replace(contrast, noise=tuple(floors), speed_noise=speeds, rate_noise=rate_noise(attempts, of_placebos))
+
+
+def _records(pairs: Sequence[TriedPair]) -> list[tuple[AttemptRecord, AttemptRecord]]:
+    return [(pair.first.record, pair.second.record) for pair in pairs]
 
 
 def _comparison(experiment: Experiment, pairs: ModePairs) -> Comparison | None:
@@ -206,31 +169,3 @@ def _kinds(experiment: Experiment, pairs: ModePairs) -> KindOfWork | None:
     if first is None or second is None:
         return None
     return KindOfWork(first.speed.short, second.speed.short, first.tokens_per_second, second.tokens_per_second)
-
-
-def _change(smallest: ModePairs, larger: ModePairs) -> BudgetChange | None:
-    gaps = [_gaps(smallest), _gaps(larger)]
-    cells = sorted(gaps[0].keys() & gaps[1].keys())
-    if not cells:
-        return None
-    before, after = ([gap[cell] for cell in cells] for gap in gaps)
-    changes = np.array([two - one for one, two in zip(before, after, strict=True)])
-    p = bounded_mean_p(changes, -2.0, 2.0)
-    return BudgetChange(
-        first_mode=smallest.first_mode,
-        second_mode=smallest.second_mode,
-        budgets=(smallest.response_tokens, larger.response_tokens),
-        cells=len(cells),
-        gaps=(fmean(before), fmean(after)),
-        change_interval=bounded_mean(changes, -2.0, 2.0),
-        p=p,
-        p_adjusted=p,
-    )
-
-
-def _gaps(pairs: ModePairs) -> dict[Cell, float]:
-    """Success of the second mode minus that of the first, by cell without its budget."""
-    return {
-        pair.cell._replace(response_tokens=0): float(pair.second.record.delivers - pair.first.record.delivers)
-        for pair in pairs.usable
-    }

@@ -10,6 +10,8 @@ from pytest_agentgrade.records.loaded import LoadedRun
 from pytest_agentgrade.records.model import AttemptRecord, KeyRecord
 
 BALANCED, BLOCKED = "balanced", "blocked"
+_TAKING_TURNS = (BALANCED, "by-seed")
+"""Orders of plans in which the modes of a cell run next to each other."""
 RUNS_APART = "they belong to two runs"
 PLANNED_APART = "they were planned apart"
 SESSIONS_APART = "they ran in two sessions"
@@ -35,7 +37,7 @@ class Timeline:
         """
         if not same_run(one, other):
             return RUNS_APART
-        if one.run.order != BALANCED:
+        if one.run.order not in _TAKING_TURNS:
             return PLANNED_APART
         sessions = [side.record.agent.session if side.record.agent else None for side in (one, other)]
         if None not in sessions and len(set(sessions)) > 1:

@@ -62,7 +62,7 @@ _STUDY_2026_10 = Preset(
         "modes": {name: dict(table) for name, table in BUILT_IN_MODES.items()},
         "seeds": [4242, 8675309],
         "repeats": 1,
-        "order": "balanced",
+        "order": "by-seed",
         "context": 131_072,
         "server_args": [
             "-ngl", "99", "-ctk", "q8_0", "-ctv", "q8_0", "-fa", "on", "-b", "512", "-ub", "256",
@@ -81,8 +81,8 @@ _STUDY_2026_10 = Preset(
 )  # fmt: skip
 """Test of 2 October 2026: does multi-token prediction make a local agent deliver working patches sooner?
 
-``-np 1`` and a cache that keeps nothing are not listed: every server is launched so. The order of the two modes is
-reversed for the second seed, which is what ``balanced`` does.
+``-np 1`` and a cache that keeps nothing are not listed: every server is launched so. The order of the two modes was
+the same for all tasks and reversed for the second seed, which is what ``by-seed`` does.
 """
 
 PRESETS: Mapping[str, Preset] = MappingProxyType({preset.name: preset for preset in (_STUDY_2026_10,)})

@@ -106,7 +106,7 @@ class Settings(_Model):
     """Sent as ``reasoning_effort`` with every request; not sent when not given."""
     abort_loops: bool = False
     """End an attempt when a loop is found while it runs; its time and tokens are lower bounds then."""
-    order: Literal["balanced", "blocked"] = "balanced"
+    order: Literal["balanced", "by-seed", "blocked"] = "balanced"
     tasks: list[str] | None = None
     """Names of the tasks to run; all when not given."""
     tasks_dir: str | None = None

@@ -6,13 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pytest_agentgrade.analysis.contrasts import (
-    BudgetChange,
-    Contrast,
-    placebo_contrasts,
-    repeats_of,
-    twin_tests,
-)
+from pytest_agentgrade.analysis.budget_changes import BudgetChange
+from pytest_agentgrade.analysis.contrasts import Contrast, placebo_contrasts, repeats_of, twin_tests
 from pytest_agentgrade.analysis.experiment import Experiment, TriedPair
 from pytest_agentgrade.analysis.gate_figures import COMPUTED
 from pytest_agentgrade.analysis.gates import GateResult
@@ -57,7 +52,7 @@ def _mode(summary: ModeSummary, experiment: Experiment) -> dict[str, Any]:
 
 
 def _contrast(contrast: Contrast, verdict: Sequence[str]) -> dict[str, Any]:
-    pairs, comparison = contrast.pairs, contrast.comparison
+    pairs, comparison, speeds = contrast.pairs, contrast.comparison, contrast.speed_noise
     return {
         "first": pairs.first_mode,
         "second": pairs.second_mode,
@@ -66,6 +61,8 @@ def _contrast(contrast: Contrast, verdict: Sequence[str]) -> dict[str, Any]:
         "pairs": [_pair(pair) for pair in pairs.tried],
         "figures": None if comparison is None else comparison.to_dict(),
         "noise": [{**asdict(floor), "exceeded": floor.exceeded} for floor in contrast.noise],
+        "speed_noise": speeds and {**asdict(speeds), "exceeded": speeds.exceeded},
+        "rate_noise": contrast.rate_noise and asdict(contrast.rate_noise),
         "verdict": list(verdict) if comparison is not None else [],
     }
 

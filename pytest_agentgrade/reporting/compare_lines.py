@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pytest_agentgrade.analysis.contrasts import BudgetChange, Contrast
+from pytest_agentgrade.analysis.budget_changes import BudgetChange
+from pytest_agentgrade.analysis.contrasts import Contrast
 from pytest_agentgrade.analysis.experiment import ModePairs, TriedPair
 from pytest_agentgrade.analysis.pairs import ProofStatus
 from pytest_agentgrade.analysis.timeline import OTHERS_BETWEEN, SESSIONS_APART

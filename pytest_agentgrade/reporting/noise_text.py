@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from pytest_agentgrade.analysis.contrasts import Contrast, TwinTest
 from pytest_agentgrade.analysis.figures import Comparison, Disagreement, NoiseFloor
+from pytest_agentgrade.analysis.noise_figures import RateNoise, SpeedNoise
 from pytest_agentgrade.reporting.verdict_text import number_of, p_value, points
 
 _WARNING = (
@@ -24,14 +25,46 @@ def noise_lines(contrast: Contrast) -> list[str]:
             "Noise floor: not known. It takes attempts at one task with several seeds or --agent-repeat, or a placebo."
         ]
     pairs = number_of(floor.pairs, "pair").lower()
+    speeds = [*_speed_line(contrast.speed_noise), *_rate_line(contrast.rate_noise)]
     if floor.floor >= 1:
-        return [f"Noise floor: {pairs} may show any difference by chance alone."]
+        return [f"Noise floor: {pairs} may show any difference by chance alone.", *speeds]
     taken = [f"{_source(one.source)}: {_size(one.floor)} points" for one in contrast.noise]
     return [
         f"Noise floor: {pairs} of nothing but chance stay within {_size(floor.floor)} points 95 times in 100; the "
         f"observed {points(floor.observed)} {_judged(floor, comparison)}.",
         f"Noise is taken from {' and from '.join(taken)}.",
+        *speeds,
     ]
+
+
+def _speed_line(found: SpeedNoise | None) -> list[str]:
+    """What tok/s show of noise; nothing where nobody timed them."""
+    if found is None:
+        return []
+    placebos = [f"; {one.placebo} runs {one.ratio:.2f} times as fast as {one.mode}" for one in found.placebos]
+    if found.factor is None:
+        seen = f"too few attempts of one mode at one task for more than the observed {found.observed:.2f} times"
+        return [f"Noise of tok/s: {seen}{''.join(placebos)}."]
+    pairs = number_of(found.pairs, "pair").lower()
+    return [
+        f"Noise of tok/s: {pairs} of nothing but chance stay within {found.factor:.2f} times 95 times in 100; the "
+        f"observed {found.observed:.2f} times is {'' if found.exceeded else 'not '}beyond that{''.join(placebos)}."
+    ]
+
+
+def _rate_line(found: RateNoise | None) -> list[str]:
+    """How patches per hour scatter; nothing where nobody took the time."""
+    if found is None:
+        return []
+    said = [
+        f"{one.mode} {one.low:.1f} to {one.high:.1f}" + (f" ({one.high / one.low:.2f} times)" if one.low else "")
+        for one in found.spreads
+    ]
+    told = [f"from one seed or repeat to the next {', '.join(said)}"] if said else []
+    told += [f"{one.placebo} delivers {one.ratio:.2f} times as many as {one.mode}" for one in found.placebos]
+    if not told:
+        return ["Noise of patches per hour: too few attempts or working patches for a spread from seed to seed."]
+    return [f"Noise of patches per hour: {'; '.join(told)}."]
 
 
 def lone_line(floor: NoiseFloor | None) -> list[str]:

@@ -9,15 +9,8 @@ from functools import cached_property
 from itertools import product
 from pathlib import Path
 
-from pytest_agentgrade.analysis.contrasts import (
-    BudgetChange,
-    Contrast,
-    budget_changes,
-    contrasts,
-    placebo_contrasts,
-    repeats_of,
-    twin_tests,
-)
+from pytest_agentgrade.analysis.budget_changes import BudgetChange, budget_changes
+from pytest_agentgrade.analysis.contrasts import Contrast, contrasts, placebo_contrasts, repeats_of, twin_tests
 from pytest_agentgrade.analysis.experiment import Experiment, arrange
 from pytest_agentgrade.analysis.gate_figures import gate_figures
 from pytest_agentgrade.analysis.gates import Gate, GateResult

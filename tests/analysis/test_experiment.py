@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_agentgrade.analysis.contrasts import budget_changes, contrasts, placebo_contrasts, twin_tests
+from pytest_agentgrade.analysis.budget_changes import budget_changes
+from pytest_agentgrade.analysis.contrasts import contrasts, placebo_contrasts, twin_tests
 from pytest_agentgrade.analysis.experiment import arrange
 from pytest_agentgrade.analysis.pairs import ProofStatus
 from pytest_agentgrade.errors import SettingsError

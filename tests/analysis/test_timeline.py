@@ -94,6 +94,11 @@ def test_a_blocked_plan_stays_blocked_and_says_nothing_of_what_was_planned() -> 
     assert orders(found) == {1: "blocked"} and "Planned next" not in " ".join(contrast_lines([found]))
 
 
+def test_an_order_by_seed_brings_modes_together_as_a_balanced_one_does() -> None:
+    found = compared(ran(*PLANNED), order="by-seed")
+    assert set(orders(found).values()) == {"balanced"}
+
+
 def test_without_times_the_plan_is_all_that_is_known() -> None:
     mixed = (*PLANNED[::2], *PLANNED[1::2])
     assert set(orders(compared(ran(*mixed))).values()) == {"blocked"}

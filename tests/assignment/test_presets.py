@@ -21,7 +21,7 @@ FLAGS = "-ngl -ctk -ctv -fa -b -ub -np --spec-type --spec-draft-n-max --no-cache
 def test_every_value_is_the_published_one() -> None:
     resolved = resolve([STUDY.layer])
     settings = resolved.settings
-    assert (settings.seeds, settings.repeats, settings.order) == ([4242, 8675309], 1, "balanced")
+    assert (settings.seeds, settings.repeats, settings.order) == ([4242, 8675309], 1, "by-seed")
     assert (settings.response_tokens, settings.task_seconds, settings.thinking) == ([8192], 480.0, "medium")
     sampling = settings.sampling
     assert (sampling.temperature, sampling.top_p, sampling.top_k, sampling.min_p) == (1.0, 0.95, 20, 0.0)
@@ -90,7 +90,7 @@ def test_pytest_plans_the_study_and_shows_where_each_value_comes_from(tmp_path: 
     assert "thinking='medium' (preset study-2026-10)" in done.output
     assert "task_seconds=60.0 (--agent-task-seconds)" in done.output
     assert "changed from the preset: task_seconds, agent" in done.output
-    assert "agentgrade: plan of 16 attempts, balanced order" in done.output
+    assert "agentgrade: plan of 16 attempts, by-seed order" in done.output
     assert "16. sqlite_transfers[baseline-8675309]" in done.output
 
 

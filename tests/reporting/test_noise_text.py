@@ -138,3 +138,39 @@ def test_a_junit_file_knows_the_placebo_as_well(tmp_path: Path, capsys: Captured
     from_folder = said(capsys, run, "-o", xml).partition("mtp against baseline")[2].partition("records:")[0]
     from_file = said(capsys, xml).partition("mtp against baseline")[2].partition("records:")[0]
     assert from_file == from_folder and "ub256, a placebo of baseline" in from_file
+
+
+def speeds_run(folder: Path, seeds: range = range(1, 5)) -> Path:
+    """Speeds that scatter by a few per cent; mtp is half as fast again, the placebo as fast as its mode."""
+    speed = {"baseline": 40, "ub256": 40, "mtp": 60}
+    records = [
+        a_full_attempt(
+            mode, 10 if seed % 2 or task == "a" else 1, seed=seed, task=task,
+            server=a_server(UB256) if mode == "ub256" else None,
+            predicted_tokens=speed[mode] * 100 + (seed * 7 + len(mode)) % 5 * 20, predicted_seconds=100.0,
+        )
+        for seed in seeds for task in "ab" for mode in speed
+    ]  # fmt: skip
+    return store_run(folder, records, modes=PLACEBO)
+
+
+def test_the_noise_of_speeds_and_rates_is_told(tmp_path: Path, capsys: Captured) -> None:
+    run = speeds_run(tmp_path / "r")
+    text = said(capsys, run)
+    assert "Noise of tok/s: eight pairs of nothing but chance stay within 1.01 times 95 times in 100; the" in text
+    assert "observed 1.50 times is beyond that; ub256 runs 1.00 times as fast as baseline." in text
+    assert "Noise of patches per hour: from one seed or repeat to the next baseline 18.0 to 36.0 (2.00 times)," in text
+    assert "mtp 18.0 to 36.0 (2.00 times); ub256 delivers 1.00 times as many as baseline." in text
+    assert main(["compare", str(run), "--format", "json"]) == EXIT_OK
+    (comparison,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert comparison["speed_noise"]["exceeded"] is True and comparison["speed_noise"]["independent"] == 12
+    assert comparison["rate_noise"]["spreads"][0] == {"mode": "baseline", "draws": 4, "low": 18.0, "high": 36.0}
+
+
+def test_too_little_for_the_noise_of_speeds_is_said_to_be_so(tmp_path: Path, capsys: Captured) -> None:
+    records = [a_full_attempt(mode, 1, seed=seed) for mode in ("baseline", "mtp") for seed in (1, 2)]
+    text = said(capsys, store_run(tmp_path / "few", records))
+    assert "Noise of tok/s: too few attempts of one mode at one task for more than the observed 1.00 times." in text
+    assert "Noise of patches per hour: too few attempts or working patches for a spread from seed to seed." in text
+    single = said(capsys, store_run(tmp_path / "one", [a_full_attempt("baseline"), a_full_attempt("mtp")]))
+    assert "Noise of" not in single
