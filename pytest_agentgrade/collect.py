@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_agentgrade import options
+from pytest_agentgrade.assignment.secrets import hidden_settings
 from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.attempt.agents.base import Agent
 from pytest_agentgrade.errors import AgentGradeError, SettingsError, TaskAuthorError, as_fault
-from pytest_agentgrade.plan import AttemptKey, order_notes, plan_lines
+from pytest_agentgrade.plan import AttemptKey, Plan, order_notes, plan_lines
 from pytest_agentgrade.reporting.failures import OtherFailures
 from pytest_agentgrade.run import Run
 from pytest_agentgrade.run_folder import choose_folder
@@ -83,19 +84,17 @@ class GradingSession:
 
     def header(self) -> list[str]:
         """Lines for the top of the report: what runs, and every setting that is no default with its source."""
-        plan, defaults = self.setup.plan, Settings.model_validate({})
-        values = ((name, getattr(self.setup.settings, name), source) for name, source in self.setup.sources.items())
+        plan, defaults = self.setup.plan, Settings.model_validate({}).model_dump()
+        shown = hidden_settings(self.setup.settings.model_dump())
+        values = ((name, shown[name], source) for name, source in self.setup.sources.items())
         changed = [
             f"{name}={value!r} ({source})"
             for name, value, source in values
-            if source != "default" and name != "modes" and value != getattr(defaults, name)
+            if source != "default" and name != "modes" and value != defaults[name]
         ]
         lines = [f"agentgrade: {counted(len(plan.keys), 'attempt')} planned, {plan.order} order"]
-        lines += [f"agentgrade: no patch for {', '.join(self.setup.without_patch)}"] if self.setup.without_patch else []
-        lines += [
-            f"agentgrade: {note}"
-            for note in (*self.notes, *order_notes(self.setup.plan, self.setup.settings.server_restart))
-        ]
+        notes = (*self.setup.notes, *self.notes, *order_notes(plan, self.setup.settings.server_restart))
+        lines += [f"agentgrade: {note}" for note in notes]
         return lines + ([f"agentgrade: {', '.join(changed)}"] if changed else [])
 
     def plan_lines(self, items: Iterable[pytest.Item]) -> list[str]:
@@ -129,11 +128,16 @@ class GradingSession:
         worker = getattr(config, "workerinput", None)
         self._controller = worker is None
         if self._controller:
+            from pytest_agentgrade.attempt.serving import check_running_servers
             from pytest_agentgrade.machine import check_host
 
             check_host(self.setup.settings, self.setup.agent)
+            if self.setup.patches is None:
+                check_running_servers(self.setup.settings, self.setup.modes)
         folder = self._choose_folder(config) if worker is None else Path(worker[_WORKER_INPUT])
         self._narrate = _narrator(config)
+        if getattr(config.option, "numprocesses", None):
+            config.pluginmanager.register(NewsOfWorkers(self.setup.plan, self._narrate), "agentgrade-news-of-workers")
         self.run = Run.open(self.setup, folder, None if worker is None else worker["testrunuid"], self._narrate)
 
     def _choose_folder(self, config: pytest.Config) -> Path:
@@ -236,6 +240,24 @@ class GradingSession:
             reporter.write_line(f"the report is not complete: {error}", red=True)
 
 
+class NewsOfWorkers:
+    """A plugin of xdist's controller: workers have no terminal, so it says which attempt has come to be judged."""
+
+    def __init__(self, plan: Plan, narrate: Callable[[str], None]) -> None:
+        self._places = {f"{key.task}/test_{key.task}.py[{key.label}]": n for n, key in enumerate(plan.keys, 1)}
+        self._keys = plan.keys
+        self._narrate = narrate
+        self._told: set[int] = set()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        module, _, check = report.nodeid.removeprefix("hidden_checks/").partition("::")
+        place = self._places.get(f"{module}[{check.partition('[')[2]}")
+        if place is not None and place not in self._told:
+            self._told.add(place)
+            self._narrate(f"attempt {place} of {len(self._keys)}, {self._keys[place - 1]}: being judged")
+
+
 def make_scheduler(config: pytest.Config, log: Any) -> Any:
     """An xdist scheduler that keeps the checks of an attempt on one worker, attempts in plan order."""
     from xdist.scheduler import LoadScopeScheduling
@@ -300,11 +322,18 @@ def _judges_again(config: pytest.Config) -> bool:
 
 
 def _narrator(config: pytest.Config) -> Any:
+    """Lines between pytest's dots: each from the beginning of a line, and at once, also in a pipe or within a check."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
+    capture = config.pluginmanager.get_plugin("capturemanager")
 
     def narrate(line: str) -> None:
-        if reporter is not None and config.option.verbose >= 0:
+        if reporter is None or config.option.verbose < 0:
+            return
+        with nullcontext() if capture is None else capture.global_and_fixture_disabled():
             reporter.ensure_newline()
+            if config.get_terminal_writer().width_of_current_line:
+                reporter.write_line("")
             reporter.write_line(line)
+            reporter.flush()
 
     return narrate

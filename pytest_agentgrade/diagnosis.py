@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_agentgrade.assignment.catalog import folders, load_tasks
+from pytest_agentgrade.assignment.mode import Mode
+from pytest_agentgrade.assignment.secrets import hidden_settings, without_secrets
 from pytest_agentgrade.assignment.settings import BUILT_IN_MODES, Resolved, Settings, read_file_layer, resolve
 from pytest_agentgrade.attempt.agents.registry import make_agent
 from pytest_agentgrade.attempt.serving import check_server
@@ -96,10 +99,33 @@ def _lines(requirements: Sequence[Requirement], needless: set[str] | None = None
 
 
 def _settings_lines(resolved: Resolved) -> list[str]:
-    values = resolved.settings.model_dump(mode="json")
+    values = hidden_settings(resolved.settings.model_dump(mode="json"))
+    del values["modes"]
     width = max(len(name) for name in values)
     lines = [f"  {name.ljust(width)}  {_shown(value)}  ({resolved.sources[name]})" for name, value in values.items()]
-    return ["settings, and where each comes from (agentgrade.toml, or [tool.agentgrade] in pyproject.toml):", *lines]
+    head = "settings, and where each comes from (agentgrade.toml, or [tool.agentgrade] in pyproject.toml):"
+    return [head, *lines, "", *_mode_lines(resolved)]
+
+
+def _mode_lines(resolved: Resolved) -> list[str]:
+    """Every mode with all that it declares."""
+    modes = resolved.settings.all_modes()
+    width = max(map(len, modes))
+    lines = ["modes, and what each declares:"]
+    for name, mode in modes.items():
+        source = resolved.sources["modes"] if name in resolved.settings.modes else "built in"
+        lines.append(f"  {name.ljust(width)}  {_declared(mode)}  ({source})")
+    return lines
+
+
+def _declared(mode: Mode) -> str:
+    """Flags as on a command line, then whatever else is set."""
+    flags = shlex.join(without_secrets(mode.server_args)) or "no flags"
+    places = (("model", mode.model), ("server", mode.server), ("placebo_of", mode.placebo_of))
+    more = [f"{name} = {_shown(value)}" for name, value in places if value is not None]
+    more += [f"speculates = {_shown(mode.speculates)}"] if mode.speculates is not None else []
+    more += [] if mode.lossless else ["lossless = false"]
+    return "; ".join([flags, *more])
 
 
 def _shown(value: object) -> str:

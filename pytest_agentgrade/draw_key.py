@@ -32,7 +32,6 @@ def choose_draw_key(file: Path | None) -> str:
 
 
 def _make(file: Path) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".part")
     try:
         with os.fdopen(handle, "w", encoding="ascii") as stream:

@@ -146,6 +146,19 @@ def asks_for_grading(given: Namespace) -> bool:
     return any(getattr(given, name) is not None for name in _STARTERS) or recorded_run(given) is not None
 
 
+def idle_hint(config: pytest.Config) -> list[str]:
+    """A line for a user who gave options of ours on the command line, in a call that grades nothing.
+
+    Those of a settings file of pytest's are there for the calls that do.
+    """
+    ours = {*(option.flag for option in _OPTIONS), "--agent-report"}
+    given = [flag for flag in (word.partition("=")[0] for word in config.invocation_params.args) if flag in ours]
+    if not given or is_active(config):
+        return []
+    hint = f"agentgrade: nothing is graded: {', '.join(given)} without --agent-mode, --agent-preset or --agent-patches"
+    return [hint + (f"; {config.option.agent_run_dir} holds no run" if "--agent-run-dir" in given else "")]
+
+
 def recorded_run(given: Namespace) -> Path | None:
     """The run that ``--agent-run-dir`` alone names: then everything else is as recorded there."""
     if given.agent_run_dir is None or any(getattr(given, name) is not None for name in _STARTERS):
@@ -188,28 +201,41 @@ def patches_folder(config: pytest.Config) -> Path | None:
 
 
 def report_file(config: pytest.Config) -> Path | None:
-    """The file of ``--agent-report``; SettingsError when no report can be made in its format."""
+    """The file of ``--agent-report``; SettingsError when no report can be made in its format, or in its folder."""
     if (given := config.getoption("agent_report")) is None:
         return None
+    from pytest_agentgrade.places import require_folder
     from pytest_agentgrade.reporting.output import format_of
 
     file = Path(_path(given))
+    require_folder(file, "--agent-report")
     format_of(file)
     return file
 
 
 def resolve_options(config: pytest.Config) -> Resolved:
     """Settings of this run: defaults, preset, file in rootdir, command line. SettingsError says what is wrong."""
-    from pytest_agentgrade.assignment.settings import Layer, read_file_layer, resolve
+    from pytest_agentgrade.assignment.settings import read_file_layer, resolve
 
     if (folder := recorded_run(config.option)) is not None:
-        return resolve([Layer(f"{folder.name}/run.json", _recorded(folder).settings), _command_line(config)])
+        return resolve([_recorded_layer(folder, Path(config.rootpath)), _command_line(config)])
     preset = chosen_preset(config)
     layers = [read_file_layer(Path(config.rootpath)), _command_line(config)]
     resolved = resolve([preset.layer, *layers] if preset else layers)
     if preset and config.getoption("agent_patches") is None:
         preset.require_model(resolved)
     return resolved
+
+
+def _recorded_layer(folder: Path, rootdir: Path) -> Layer:
+    """The settings of a recorded run; keys, which no record holds, come from the settings file again."""
+    from pytest_agentgrade.assignment.secrets import HIDDEN, with_secrets
+    from pytest_agentgrade.assignment.settings import Layer, read_file_layer
+
+    source, settings = f"{folder.name}/run.json", _recorded(folder).settings
+    if HIDDEN not in str(settings):
+        return Layer(source, settings)
+    return Layer(source, with_secrets(settings, read_file_layer(rootdir), source))
 
 
 def _recorded(folder: Path) -> RunRecord:

@@ -23,6 +23,7 @@ from pytest_agentgrade.attempt.exchange import Exchange
 from pytest_agentgrade.attempt.proxy import RecordingProxy
 from pytest_agentgrade.attempt.proxy_policy import ProxyPolicy
 from pytest_agentgrade.attempt.server import ProofStatus, RunningServer
+from pytest_agentgrade.attempt.server.httpcalls import authorization
 from pytest_agentgrade.errors import AgentGradeError, HostError, SettingsError, SubmissionRefused, as_fault
 from pytest_agentgrade.machine import Machine
 from pytest_agentgrade.plan import AttemptKey
@@ -119,6 +120,7 @@ class Attempt:
         with self.machine.servers.serve(self.mode, self.store.path("server.log")) as (server, served_before):
             phase = serving.server_phase(server, self.mode, time.monotonic() - started, served_before)
             self.store.write(phase)
+            serving.check_context(self.key.response_tokens, phase.context, f"the server of mode {self.mode.name}")
             if self.agent.needs_tools and server.supports_tools is False:
                 what = f"the chat template of {phase.model or server.url} has no tools"
                 raise SettingsError(f"{what}, agent {self.agent.name} needs them", "choose a model that knows tools")
@@ -162,7 +164,7 @@ class Attempt:
                 self._proxy(server, exchange_dir / SOCKET_NAME) as proxy,
             ):
                 machine.judge.settle()
-                self.narrate(f"{self.key}: agent at work, {seconds:g} s on the clock")
+                self.narrate(f"{self.key}: agent has {seconds:g} s")
                 run = run_agent(
                     machine.client,
                     image.id,
@@ -183,7 +185,10 @@ class Attempt:
 
     def _proxy(self, server: RunningServer, socket_path: Path) -> RecordingProxy:
         log = self.store.path("exchanges.jsonl")
-        return RecordingProxy(server.url, socket_path, self._policy(), log, is_auxiliary=self.agent.is_auxiliary)
+        return RecordingProxy(
+            server.url, socket_path, self._policy(), log,
+            upstream_headers=authorization(server.key), is_auxiliary=self.agent.is_auxiliary,
+        )  # fmt: skip
 
     def _policy(self) -> ProxyPolicy:
         sampling = self.settings.sampling

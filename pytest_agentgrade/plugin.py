@@ -92,7 +92,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     session = config.stash.get(_SESSION, None)
-    return session.header() if session else []
+    return session.header() if session else options.idle_hint(config)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -175,6 +175,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if session := terminalreporter.config.stash.get(_SESSION, None):
         session.summarise(terminalreporter)
+    elif terminalreporter.verbosity < 0:  # -q shows no header
+        for line in options.idle_hint(terminalreporter.config):
+            terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(optionalhook=True)

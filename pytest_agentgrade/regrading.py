@@ -11,10 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import ValidationError
-
 from pytest_agentgrade.assignment.catalog import load_tasks
-from pytest_agentgrade.assignment.settings import Settings
+from pytest_agentgrade.assignment.settings import Layer, Settings, resolve
 from pytest_agentgrade.assignment.task import Task
 from pytest_agentgrade.errors import SettingsError
 from pytest_agentgrade.grading.draws import WORKERS, choose_draw, misjudged
@@ -49,9 +47,9 @@ def regrade(folder: Path, rootdir: Path, log: Log) -> int:
 
 def _settings_of(store: RunStore) -> Settings:
     try:
-        return Settings.model_validate(store.run().settings)
-    except ValidationError as error:
-        what = f"the settings in {store.folder / 'run.json'} are not of this version: {error.errors()[0]['msg']}"
+        return resolve([Layer(str(store.folder / "run.json"), store.run().settings)]).settings
+    except SettingsError as error:
+        what = f"the settings of the run are not of this version: {error.message}"
         raise SettingsError(what, "judge with the version that wrote it") from error
 
 

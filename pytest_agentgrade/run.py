@@ -66,10 +66,12 @@ class Run:
         """
         if key in self._done:
             return None
-        turns = Turns(self.store.folder / "turns", self._worker, keys_in_order(self.setup.plan, selected))
+        order = keys_in_order(self.setup.plan, selected)
+        turns = Turns(self.store.folder / "turns", self._worker, order)
+        place = f"attempt {order.index(key) + 1} of {len(order)}"
         try:
             with turns.turn(key, self.setup.settings):
-                self._ensure(key, narrate)
+                self._ensure(key, place, narrate)
             submission = self.store.attempt(key).read(SubmissionPhase)
             if submission is not None and submission.refused is None:
                 self.machine.make_ready(list(selected).count(key))
@@ -95,7 +97,7 @@ class Run:
             self._faults.setdefault(key, error)
             return AttemptRecord(key=KeyRecord(**asdict(key)))
 
-    def _ensure(self, key: AttemptKey, narrate: Narrator) -> None:
+    def _ensure(self, key: AttemptKey, place: str, narrate: Narrator) -> None:
         from pytest_agentgrade.pipeline import Attempt
 
         attempt, task = self.store.attempt(key), self.setup.task(key.task)
@@ -108,7 +110,10 @@ class Run:
             attempt.clear()
             agent, mode = self.setup.agent, self.setup.mode(key.mode)
             assert agent is not None, "a run without patches has an agent"
-            Attempt(key, task, mode, agent, self.setup.settings, self.machine, attempt, narrate, self._session).run()
+            Attempt(
+                key, task, mode, agent, self.setup.settings, self.machine, attempt,
+                lambda line: narrate(f"{place}, {line}"), self._session,
+            ).run()  # fmt: skip
 
     def _ensure_patch(self, key: AttemptKey, stored: SubmissionPhase | None, narrate: Narrator) -> None:
         """The patch as it is now: nobody wants verdicts on one that has been changed since."""

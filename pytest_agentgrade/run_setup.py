@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pytest_agentgrade
 from pytest_agentgrade.assignment.catalog import folders, load_tasks, task_names
 from pytest_agentgrade.assignment.mode import Mode
-from pytest_agentgrade.assignment.patch_set import PatchSet
-from pytest_agentgrade.assignment.settings import Resolved, Settings
+from pytest_agentgrade.assignment.patch_set import PatchSet, few
+from pytest_agentgrade.assignment.secrets import hidden_settings
+from pytest_agentgrade.assignment.settings import Resolved, Settings, is_url
 from pytest_agentgrade.assignment.task import Task
 from pytest_agentgrade.errors import SettingsError
 from pytest_agentgrade.plan import Plan, make_plan
@@ -36,8 +37,8 @@ class RunSetup:
     agent: Agent | None = None
     """What edits the workspaces; None where patches made elsewhere are judged."""
     patches: PatchSet | None = None
-    without_patch: tuple[str, ...] = ()
-    """Tasks left out of the plan because the folder of patches has none for them."""
+    notes: tuple[str, ...] = ()
+    """What the user should know before it starts, one line each."""
 
     @property
     def check_files(self) -> tuple[Path, ...]:
@@ -58,9 +59,9 @@ class RunSetup:
             run_id=run_id,
             created_at=time.time(),
             version=pytest_agentgrade.__version__,
-            settings=self.settings.model_dump(mode="json"),
+            settings=hidden_settings(self.settings.model_dump(mode="json")),
             sources=dict(self.sources),
-            modes={mode.name: {**asdict(mode), "server_args": list(mode.server_args)} for mode in self.modes},
+            modes={mode.name: hidden_settings(asdict(mode)) for mode in self.modes},
             plan=[KeyRecord(**asdict(key)) for key in self.plan.keys],
             plan_digest=self.plan.digest,
             order=self.plan.order,
@@ -81,26 +82,33 @@ def prepare(
     modes = settings.pick_modes(mode_names)
     tasks = load_tasks(settings, rootdir)
     _check_servers(settings, modes)
+    notes = _context_notes(resolved, modes)
     plan = _plan(settings, [task.name for task in tasks], [mode.name for mode in modes])
     plan = _as_recorded(plan, settings, rootdir)
-    return RunSetup(settings, dict(resolved.sources), modes, tasks, plan, agent)
+    return RunSetup(settings, dict(resolved.sources), modes, tasks, plan, agent, notes=notes)
 
 
 def _prepare_patches(resolved: Resolved, rootdir: Path, mode_names: Sequence[str], patches: PatchSet) -> RunSetup:
     settings = resolved.settings
     modes = settings.pick_modes(mode_names, new=Mode)
-    wanted = settings.tasks if settings.tasks is not None else task_names(folders(settings, rootdir)[0])
+    known = task_names(folders(settings, rootdir)[0])
+    wanted = settings.tasks if settings.tasks is not None else known
     plan = _plan(settings, sorted(set(wanted)), [mode.name for mode in modes])
-    keys = tuple(k for k in plan.keys if patches.find(k.task, k.mode, k.seed, k.repeat) is not None)
+    files = {key: patches.find(key.task, key.mode, key.seed, key.repeat) for key in plan.keys}
+    keys = tuple(key for key in plan.keys if files[key] is not None)
     tasks = load_tasks(settings, rootdir, wanted)
     found = {key.task for key in keys}
     missing = tuple(task.name for task in tasks if task.name not in found)
+    strays = patches.strays([mode.name for mode in modes], known, filter(None, files.values()))
+    patches.refuse_mistakes(strays, known, found)
     if not keys or (settings.tasks is not None and missing):
-        names = ", ".join(missing)
-        raise SettingsError(f"{patches.folder} holds no patch for {names}", "name the files TASK.patch")
+        what = f"{patches.folder} holds no patch for {', '.join(missing)}"
+        raise SettingsError(what, patches.what_to_write([mode.name for mode in modes], strays))
+    notes = [f"no patch for {', '.join(missing)}"] if missing else []
+    notes += [f"not used, as no task is named so: {few(strays)} (tasks: {', '.join(known)})"] if strays else []
     tasks = tuple(task for task in tasks if task.name in found)
     plan = _as_recorded(Plan(keys, plan.order), settings, rootdir)
-    return RunSetup(settings, dict(resolved.sources), modes, tasks, plan, None, patches, missing)
+    return RunSetup(settings, dict(resolved.sources), modes, tasks, plan, None, patches, tuple(notes))
 
 
 def _plan(settings: Settings, tasks: Sequence[str], modes: Sequence[str]) -> Plan:
@@ -119,6 +127,23 @@ def _as_recorded(plan: Plan, settings: Settings, rootdir: Path) -> Plan:
         return plan
     planned = store.planned()
     return Plan(planned, store.run().order) if set(planned) == set(plan.keys) else plan
+
+
+def _context_notes(resolved: Resolved, modes: Sequence[Mode]) -> tuple[str, ...]:
+    """Prompt and response share the context of a server launched here. SettingsError when nothing is left for one."""
+    settings = resolved.settings
+    if all(is_url(mode.server or settings.server) for mode in modes):
+        return ()
+    tokens, context = max(settings.response_tokens), settings.context
+    if tokens >= context:
+        budget = f"response_tokens = {tokens} ({resolved.sources['response_tokens']})"
+        raise SettingsError(
+            f"{budget} leaves no room for a prompt in context = {context} ({resolved.sources['context']})",
+            f"write response_tokens = {context // 4}, or context = {4 * tokens}, for example",
+        )
+    if tokens <= context // 2:
+        return ()
+    return (f"one response may take {tokens} of {context} tokens of context: all that came before has the rest",)
 
 
 def _check_servers(settings: Settings, modes: Sequence[Mode]) -> None:

@@ -166,12 +166,21 @@ class ScriptedServer:
     """Listens from ``__enter__`` on; everything it was asked is kept."""
 
     def __init__(
-        self, script: Script, *, port: int = 0, drafts: bool = False, context: int = 32_768, supports_tools: bool = True
+        self,
+        script: Script,
+        *,
+        port: int = 0,
+        drafts: bool = False,
+        context: int = 32_768,
+        supports_tools: bool = True,
+        api_key: str = "",
     ) -> None:
+        """``api_key``: asked for everywhere but on ``/health``, as llama.cpp does."""
         self.script = script
         self.drafts = drafts
         self.context = context
         self.supports_tools = supports_tools
+        self.api_key = api_key
         self.requests: list[dict[str, Any]] = []
         """Bodies of the chat completions asked for."""
         self.headers: list[dict[str, str]] = []
@@ -224,7 +233,16 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Nothing on stderr."""
 
+    def _refused(self) -> bool:
+        key = self.scripted.api_key
+        if not key or self.path == "/health" or self.headers.get("Authorization") == f"Bearer {key}":
+            return False
+        self._json(401, {"error": {"code": 401, "message": "Invalid API Key", "type": "authentication_error"}})
+        return True
+
     def do_GET(self) -> None:
+        if self._refused():
+            return
         server = self.scripted
         answers: dict[str, Any] = {
             "/health": {"status": "ok"},
@@ -251,6 +269,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self._refused():
+            return
         if self.path == "/tokenize":
             self._json(200, {"tokens": list(range(len(pieces(body["content"]))))})
         elif self.path == "/v1/chat/completions":
@@ -450,12 +470,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--script", required=True, choices=["solve", "slow", *SCRIPTS])
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--api-key", default="")
     parser.add_argument("--drafts", action="store_true", help="report drafts, as a speculating server does")
     parser.add_argument("--tasks", type=Path, default=Path("task_fixtures"))
     parser.add_argument("--checks", type=Path, default=Path("hidden_checks"), help="`solve` writes the references")
     options = parser.parse_args()
     script = named_script(options.script, references(options.tasks, options.checks))
-    with ScriptedServer(script, port=options.port, drafts=options.drafts) as server:
+    with ScriptedServer(script, port=options.port, drafts=options.drafts, api_key=options.api_key) as server:
         print(server.url, flush=True)
         threading.Event().wait()
 

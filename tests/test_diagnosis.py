@@ -61,3 +61,29 @@ def test_an_agent_without_its_image_is_told_with_the_remedy(tmp_path: Path, monk
     lines, healthy = diagnosis.diagnose(tmp_path)
     assert not healthy and marks(lines)["agent aider"] == "NO"
     assert any("-> " in line and "agentgrade setup --agent aider" in line for line in lines)
+
+
+def test_every_mode_is_shown_with_its_flags_and_where_it_comes_from(tmp_path: Path) -> None:
+    (tmp_path / "agentgrade.toml").write_text(
+        '[modes.q4]\nmodel = "/q4.gguf"\nlossless = false\n[modes.ub]\nplacebo_of = "mtp"\nserver_args = ["-ub", "9"]\n'
+    )
+    lines, _ = diagnosis.diagnose(tmp_path)
+    shown = lines[lines.index("modes, and what each declares:") + 1 :]
+    mtp = "--spec-type draft-mtp --spec-draft-n-max 3"
+    assert shown == [
+        "  baseline  --spec-type none; speculates = false  (built in)",
+        f"  mtp       {mtp}; speculates = true  (built in)",
+        '  q4        no flags; model = "/q4.gguf"; lossless = false  (agentgrade.toml)',
+        f'  ub        {mtp} -ub 9; placebo_of = "mtp"; speculates = true  (agentgrade.toml)',
+    ]
+
+
+def test_keys_are_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "agentgrade.toml").write_text(
+        'server_args = ["--api-key", "sk-12345"]\nagent_env = { HF_TOKEN = "sk-12345", HOME = "/h" }\n'
+        '[modes.m]\nserver_args = ["-hft", "sk-12345"]\n'
+    )
+    lines, _ = diagnosis.diagnose(tmp_path)
+    assert "sk-12345" not in "\n".join(lines)
+    assert any("--api-key" in line and "(hidden)" in line for line in lines)
+    assert any('"HF_TOKEN": "(hidden)", "HOME": "/h"' in line for line in lines)

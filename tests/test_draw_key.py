@@ -15,6 +15,7 @@ def test_without_a_file_every_key_is_new() -> None:
 
 
 def test_runs_that_name_a_file_share_its_key(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
     file = tmp_path / "a" / "draws.key"
     with ThreadPoolExecutor(8) as pool:
         keys = set(pool.map(choose_draw_key, [file] * 32))
@@ -31,6 +32,12 @@ def test_a_file_that_holds_no_key_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
+    (tmp_path / "key").mkdir()
     with pytest.raises(HostError, match="choose another --agent-draws"):
-        choose_draw_key(tmp_path / "file" / "key")
+        choose_draw_key(tmp_path / "key")
+
+
+def test_its_folder_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(HostError, match="nowhere"):
+        choose_draw_key(tmp_path / "nowhere" / "key")
+    assert list(tmp_path.iterdir()) == []

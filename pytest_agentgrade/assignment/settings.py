@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,8 +12,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from pytest_agentgrade.assignment.mode import Mode, settle_placebos
+from pytest_agentgrade.assignment.secrets import HIDDEN, without_secrets
+from pytest_agentgrade.assignment.toml_lines import line_of
 from pytest_agentgrade.assignment.wanted import wanted
 from pytest_agentgrade.errors import SettingsError
+from pytest_agentgrade.escaping import escape
 
 DEFAULT_SOURCE = "default"
 SETTINGS_FILE = "agentgrade.toml"
@@ -21,6 +24,8 @@ DEMO_MODEL = "demo"
 """The value of ``model`` that stands for the embedded demo model."""
 EMBEDDED = "embedded"
 """The value of ``server`` that stands for llama.cpp's server inside a child process."""
+_CHARACTERS = 200
+"""Of a value in a message."""
 VERSION_FORM = r"^[0-9][A-Za-z0-9.+-]*$"
 """What the version of a package looks like."""
 
@@ -144,12 +149,29 @@ class Settings(_Model):
 
 
 class Layer(dict[str, Any]):
-    """Values from one place; ``source`` says which (a file name, an option's name comes per key)."""
+    """Values from one place; ``source`` says which (a file name, an option's name comes per key).
 
-    def __init__(self, source: str, values: Mapping[str, Any], per_key: Mapping[str, str] | None = None) -> None:
+    ``text`` is what they were read from, below the table ``inside`` of a TOML file.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        values: Mapping[str, Any],
+        per_key: Mapping[str, str] | None = None,
+        *,
+        text: str = "",
+        inside: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(values)
         self.source = source
         self.per_key = per_key or {}
+        self._text, self._inside = text, inside
+
+    def place(self, path: Sequence[str]) -> str:
+        """Where a value was written, for a message: ``agentgrade.toml, line 3``, or the option."""
+        line = line_of(self._text, (*self._inside, *path))
+        return self.per_key.get(path[0], self.source) if line is None else f"{self.source}, line {line}"
 
 
 @dataclass(frozen=True)
@@ -164,20 +186,22 @@ class Resolved:
 def resolve(layers: Iterable[Layer]) -> Resolved:
     """Merge layers, later ones winning key by key. SettingsError names key, value, source and a suggestion."""
     merged: dict[str, Any] = {}
+    owners: dict[str, Layer] = {}
     sources = dict.fromkeys(Settings.model_fields, DEFAULT_SOURCE)
     for layer in layers:
         for key, value in layer.items():
             if key == "tool" and key not in Settings.model_fields:
                 hint = "here the names stand alone: `model = ...` and `[modes.NAME]`, without `tool.agentgrade`"
-                raise SettingsError(f"{layer.source}: [tool.agentgrade] is for pyproject.toml", hint)
+                raise SettingsError(f"{layer.place([key])}: [tool.agentgrade] is for pyproject.toml", hint)
             if key not in Settings.model_fields:
-                raise SettingsError(f"{layer.source}: unknown setting {key!r}", _place_of(key))
+                raise SettingsError(f"{layer.place([key])}: unknown setting {key!r}", _place_of(key))
             merged[key] = value
+            owners[key] = layer
             sources[key] = layer.per_key.get(key, layer.source)
     try:
         settings = Settings.model_validate(merged)
     except ValidationError as error:
-        raise _settings_error(error, sources) from error
+        raise _settings_error(error, owners) from error
     settings.all_modes()
     return Resolved(settings, sources)
 
@@ -189,14 +213,21 @@ def read_file_layer(folder: Path) -> Layer:
     """
     own = folder / SETTINGS_FILE
     if own.is_file():
-        return Layer(SETTINGS_FILE, _anchored(_read_toml(own), folder))
+        text = _read(own)
+        return Layer(SETTINGS_FILE, _anchored(_parsed(text, own), folder), text=text)
     project = folder / "pyproject.toml"
     if project.is_file():
-        table = _read_toml(project).get("tool", {}).get("agentgrade", {})
+        text = _read(project)
+        table = _parsed(text, project).get("tool", {}).get("agentgrade", {})
         if not isinstance(table, dict):
             raise SettingsError(f"{project}: tool.agentgrade is {table!r}", "make it a table: [tool.agentgrade]")
-        return Layer("pyproject.toml", _anchored(table, folder))
+        return Layer("pyproject.toml", _anchored(table, folder), text=text, inside=("tool", "agentgrade"))
     return Layer(SETTINGS_FILE, {})
+
+
+def is_url(server: str) -> bool:
+    """Whether a ``server`` is one that runs already."""
+    return server.lower().startswith(("http://", "https://"))
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
@@ -236,25 +267,40 @@ def _mode(name: str, table: ModeSettings) -> Mode:
     return Mode(name, **{**table.model_dump(), "server_args": tuple(table.server_args)})
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> str:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"cannot read {path}: {error}", "correct the file") from error
 
 
-def _settings_error(error: ValidationError, sources: Mapping[str, str]) -> SettingsError:
+def _parsed(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"cannot read {path}: {error}", "correct the file") from error
+
+
+def _settings_error(error: ValidationError, owners: Mapping[str, Layer]) -> SettingsError:
     first = error.errors(include_url=False)[0]
     where = [str(part) for part in first["loc"]]
-    source = sources.get(where[0], DEFAULT_SOURCE)
+    owner = owners.get(where[0])
+    source = DEFAULT_SOURCE if owner is None else owner.place(where)
     if first["type"] == "extra_forbidden":
         known = (Sampling if where[0] == "sampling" else ModeSettings).model_fields
         return SettingsError(f"{source}: unknown key {'.'.join(where)!r}", suggest(where[-1], known))
     name = ".".join(part for part in where if not part.isdecimal())
-    return SettingsError(
-        f"{source}: {name} = {first['input']!r} cannot be used",
-        wanted(first["type"], first.get("ctx", {}), _example(name)) or first["msg"],
-    )
+    what = f"{source}: {name} = {_shown(name, first['input'])} cannot be used"
+    return SettingsError(what, wanted(first["type"], first.get("ctx", {}), name, _example(name)))
+
+
+def _shown(name: str, value: object) -> str:
+    """A value that cannot be used, as it was written, but no key."""
+    if "agent_env" in name:
+        return HIDDEN
+    if "server_args" in name and isinstance(value, str):
+        value = " ".join(without_secrets(value.split()))
+    return escape(repr(value), _CHARACTERS)
 
 
 def _example(name: str) -> str:

@@ -13,6 +13,10 @@ _BY_KIND = {
     "string_type": "write a text, 'in quotes'",
     "bool_type": "write true or false",
     "list_type": "write a list, [in, brackets]",
+    "dict_type": "write a table: {{ name = value }}, or its own [section]",
+    "model_type": "write a table: {{ name = value }}, or its own [section]",
+    "invalid_key": "write names in place of numbers",
+    "string_pattern_mismatch": "write {letters}",
     "greater_than_equal": "write {ge} or more",
     "greater_than": "write more than {gt}",
     "less_than_equal": "write {le} or less",
@@ -23,6 +27,11 @@ _BY_KIND = {
 """Pydantic's kind of error -> what to do; ``ctx`` of the error fills the places."""
 
 
-def wanted(kind: str, context: Mapping[str, Any], example: str = "") -> str:
-    """A remedy, or nothing where only pydantic's own words say it; ``example`` reads like ``, such as 4096``."""
-    return _BY_KIND.get(kind, "").format_map({**context, "example": example})
+_LETTERS = {"agent_version": "a version that begins with a digit, such as 1.2.3"}
+_OF_NAMES = "a name of letters, digits, '.', '_' and '-'"
+
+
+def wanted(kind: str, context: Mapping[str, Any], name: str, example: str = "") -> str:
+    """A remedy for the setting ``name``; ``example`` reads like ``, such as 4096``."""
+    words = {**context, "example": example, "letters": _LETTERS.get(name, _OF_NAMES)}
+    return _BY_KIND.get(kind, "write a value like the one that `agentgrade doctor` shows").format_map(words)

@@ -80,14 +80,32 @@ class Answer(_Refusing):
         return render(self._value)
 
 
+class _Method:
+    """A method of a Handle, to be called; pytest shows it where it explains an assertion."""
+
+    __slots__ = ("_handle", "_name")
+
+    def __init__(self, handle: Handle, name: str) -> None:
+        self._handle = handle
+        self._name = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._handle._ask("method", (self._handle, self._name, *args), kwargs)
+
+    def __repr__(self) -> str:
+        return self._name
+
+
 class Handle(_Refusing):
     """An object that lives in the container. ``handle.name(...)`` calls its method there."""
 
-    __slots__ = ("_ask", "_lane", "_number")
+    __slots__ = ("_ask", "_lane", "_number", "_origin")
 
-    def __init__(self, ask: Callable[..., Any], number: int, lane: int | None = None) -> None:
+    def __init__(self, ask: Callable[..., Any], number: int, lane: int | None = None, origin: str = "") -> None:
         self._ask = ask
         self._number = number
+        self._origin = origin
+        """What the check asked for when it got it, for people: ``package:Class()``."""
         self._lane = lane
         """The lane it belongs to (a connection and what comes from it), None for any."""
 
@@ -95,10 +113,7 @@ class Handle(_Refusing):
         if name.startswith("__"):
             raise AttributeError(name)
 
-        def method(*args: Any, **kwargs: Any) -> Any:
-            return self._ask("method", (self, name, *args), kwargs)
-
-        return method
+        return _Method(self, name)
 
     def expect(self, kind: type[_T]) -> _T:
         """An object is never a plain value: the check has failed."""
@@ -112,7 +127,7 @@ class Handle(_Refusing):
         return hash(self._number)
 
     def __repr__(self) -> str:
-        return f"<object {self._number} of the candidate>"
+        return f"<object {self._number} of the candidate{f', from {self._origin}' if self._origin else ''}>"
 
 
 def number_of(handle: Handle) -> int:

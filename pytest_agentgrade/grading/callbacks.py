@@ -30,6 +30,9 @@ class Callback:
         self._function = function
         self._signature = inspect.signature(function)
 
+    def __repr__(self) -> str:
+        return f"<callback {self.number} of the check>"
+
     def answer(self, args: tuple[Any, ...], kwargs: dict[str, Any], encode: Encode) -> dict[str, Any] | None:
         """The reply to one call, None to park it."""
         self.calls.append(args)
@@ -53,6 +56,9 @@ class HostIterator:
         """Items handed out so far."""
         self._items = iter(items)
         self._batch = batch
+
+    def __repr__(self) -> str:
+        return f"<iterator {self.number} of the check>"
 
     def answer(self, encode: Encode) -> dict[str, Any]:
         """The next batch, and how the series ends if it does."""

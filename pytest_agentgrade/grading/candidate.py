@@ -47,6 +47,10 @@ class Candidate:
         self.scratch = Scratch(self._ask, transport.scratch)
         """Files in the candidate's current directory."""
 
+    def __repr__(self) -> str:
+        """As it is called in a check: pytest shows it where it explains an assertion."""
+        return "candidate"
+
     def __enter__(self) -> Candidate:
         self._conversation.open(self._task, self._tree)
         return self

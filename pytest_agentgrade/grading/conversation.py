@@ -89,6 +89,7 @@ class Conversation:
         trees = [self.encode(value) for value in args]
         turn = self.session.post(lane, op, trees, {name: self.encode(value) for name, value in kwargs.items()})
         turn.owner = owner
+        turn.asked = f"{args[0]}()" if op == "call" else ""
         return turn
 
     def finish(self, turn: Turn, timeout: float | None = None) -> Any:
@@ -142,7 +143,7 @@ class Conversation:
         def special(tag: str, body: list[Any]) -> Handle:
             if tag != "h" or len(body) != 1 or type(body[0]) is not int or body[0] < 0:
                 raise wire.WireError("a reference of no known kind")
-            return Handle(self.ask, body[0], turn.owner)
+            return Handle(self.ask, body[0], turn.owner, turn.asked)
 
         try:
             return wire.decode(tree, special)

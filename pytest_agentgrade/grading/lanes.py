@@ -26,6 +26,9 @@ class Lane:
         self._conversation = conversation
         self._turn: Turn | None = None
 
+    def __repr__(self) -> str:
+        return f"<lane {self.number}>"
+
     def start(self, target: str | Bound | Handle, /, *args: Any, **kwargs: Any) -> None:
         """Begin a call and do not wait: ``"module:attr"``, ``candidate.bound(handle, name)``, or an object to call."""
         if self._turn is not None:

@@ -71,6 +71,9 @@ class Raises:
         self._before = 0
         self._caught: CandidateRaised | None = None
 
+    def __repr__(self) -> str:
+        return f"<raised {' or '.join(sorted(self._expected))}>"
+
     def __enter__(self) -> Raises:
         self._before = self._asked.finished
         return self

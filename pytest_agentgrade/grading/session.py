@@ -45,6 +45,8 @@ class Turn:
     """Whether the host means to answer it later."""
     owner: int | None = None
     """The lane that what comes back belongs to, None for any."""
+    asked: str = ""
+    """What was called, for people."""
 
 
 @dataclass

@@ -25,7 +25,6 @@ def write_merged(paths: Sequence[Path], output: Path) -> None:
     """Write :func:`merge` of ``paths`` to a file."""
     xml = merge(paths)
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
         xml.write(str(output))
     except OSError as error:
         raise HostError(f"cannot write {output}: {error}", "choose another -o") from error

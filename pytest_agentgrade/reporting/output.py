@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentgrade.errors import HostError, SettingsError
+from pytest_agentgrade.places import require_folder
 
 if TYPE_CHECKING:
     from pytest_agentgrade.reporting.several_runs import Report
@@ -44,7 +45,6 @@ def write_report(report: Report, file: Path, given: str | None = None) -> None:
         return
     text = report.render(chosen)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(_ended(text).encode())
     except OSError as error:
         raise HostError(f"cannot write {file}: {error}", "name another file") from error
@@ -59,6 +59,7 @@ def deliver(report: Report, given: str | None, file: Path | None, width: int) ->
     gates = [result.line() for result in report.gate_results]
     junit = file is not None and _BY_NAME.get(file.suffix.lower()) == _JUNIT
     if file is not None:
+        require_folder(file, "-o")
         write_report(report, file, None if junit else given)
     if file is None or junit:
         sys.stdout.write(_ended(report.render(given or "text", width)))

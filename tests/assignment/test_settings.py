@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
-from pytest_agentgrade.assignment.settings import Layer, Settings, read_file_layer, resolve
+from pytest_agentgrade.assignment.settings import Layer, ModeSettings, Sampling, Settings, read_file_layer, resolve
 from pytest_agentgrade.errors import SettingsError
 
 
@@ -51,7 +53,10 @@ def test_own_file_comes_before_pyproject(tmp_path: Path) -> None:
         ({"sampling": {"temperature": float("nan")}}, r"t: sampling.temperature = nan cannot be used"),
         ({"modes": {"x": {"server_arg": []}}}, r"t: unknown key 'modes.x.server_arg' - did you mean 'server_args'\?"),
         ({"task_seconds": float("inf")}, r"t: task_seconds = inf cannot be used - write a finite number, such as 480"),
-        ({"device": "../0"}, r"t: device = '../0' cannot be used"),
+        ({"device": "../0"}, r"t: device = '../0' cannot be used - write a name of letters, digits"),
+        ({"agent_version": "new"}, r"agent_version = 'new' cannot be used - write a version that begins with a digit"),
+        ({"modes": {"x": "fast"}}, r"t: modes.x = 'fast' cannot be used - write a table: { name = value }"),
+        ({"server_args": "--api-key sk-1"}, r"t: server_args = '--api-key \(hidden\)' cannot be used - write a list"),
         ({"agent": "a b"}, r"t: agent = 'a b' cannot be used"),
         ({"modes": {"No Good": {}}}, r"mode name 'No Good' is not made of"),
     ],
@@ -111,7 +116,7 @@ def test_relative_paths_in_a_file_are_meant_from_the_file(tmp_path: Path) -> Non
 
 def test_a_file_with_values_of_a_wrong_type_is_the_users_error(tmp_path: Path) -> None:
     (tmp_path / "agentgrade.toml").write_text("model = 5\nmodes = [1]\n")
-    with pytest.raises(SettingsError, match=r"agentgrade\.toml: model = 5 cannot be used"):
+    with pytest.raises(SettingsError, match=r"agentgrade\.toml, line 1: model = 5 cannot be used"):
         resolve([read_file_layer(tmp_path)])
 
 
@@ -134,3 +139,32 @@ def test_a_placebo_has_all_of_its_mode_and_its_own_flags_behind() -> None:
 def test_what_is_no_placebo_is_refused(table: dict[str, object], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         resolve([Layer("t", {"modes": {"x": table}})])
+
+
+ODD: tuple[object, ...] = (None, True, -5, 1.5, "x y", "", [], [None], [[1]], {}, {"a": 1}, {"a": {"b": 1}})
+
+
+@pytest.mark.parametrize("model", [Settings, Sampling, ModeSettings])
+def test_no_message_is_in_the_words_of_the_library_that_checks(model: type[BaseModel]) -> None:
+    """pydantic says ``Input should be a valid dictionary``; what helps is what to write."""
+    said = []
+    for name, odd in product(model.model_fields, ODD):
+        table: dict[str, object] = {name: odd}
+        inside = {Settings: table, Sampling: {"sampling": table}, ModeSettings: {"modes": {"m": table}}}
+        try:
+            resolve([Layer("t", inside[model])])
+        except SettingsError as error:
+            said.append(str(error))
+    assert len(said) > 20
+    assert [line for line in said if "should" in line or "valid" in line or " - " not in line] == []
+
+
+def test_a_bad_value_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nseeds = "not ours"\n\n[tool.agentgrade]\ncontext = 4096\nseeds = [\n  1,\n  "two",\n]\n'
+    )
+    with pytest.raises(SettingsError, match=r"^pyproject\.toml, line 6: seeds = 'two' cannot be used"):
+        resolve([read_file_layer(tmp_path)])
+    (tmp_path / "agentgrade.toml").write_text("context = 4096\n\n[modes.mtp]\nserver_args = []\nspeculates = 1\n")
+    with pytest.raises(SettingsError, match=r"^agentgrade\.toml, line 5: modes\.mtp\.speculates = 1 cannot be used"):
+        resolve([read_file_layer(tmp_path)])

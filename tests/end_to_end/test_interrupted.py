@@ -68,7 +68,7 @@ def test_kill_9_leaves_nothing_behind_and_the_run_can_be_resumed(tmp_path: Path,
 
 def test_no_process_outlives_a_killed_run(tmp_path: Path) -> None:
     """The embedded server is a process of this machine: it goes with its run."""
-    write_settings(tmp_path, "task_seconds = 120\ncontext = 4096\n")
+    write_settings(tmp_path, "task_seconds = 120\ncontext = 4096\nresponse_tokens = 1024\n")
     process = start_pytest(
         tmp_path, "--agent-mode=mtp", f"--agent-task={TASK}", "--agent-seed=1", "-k", ONE_CHECK, *QUIET_PLUGINS
     )

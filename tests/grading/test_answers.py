@@ -158,6 +158,7 @@ def test_handle_asks_for_methods_but_never_for_dunders() -> None:
         with pytest.raises(AttributeError):
             getattr(handle(), name)
     assert repr(handle()) == "<object 3 of the candidate>"
+    assert repr(one.method) == "method", "pytest shows it where it explains an assertion"
 
 
 def test_method_of_a_plain_value_is_the_candidates_failure() -> None:

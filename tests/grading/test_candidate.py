@@ -448,3 +448,15 @@ def test_concluded_or_dismissed_candidate_is_asked_no_more() -> None:
         candidate.conclude()
     with opened(SOURCE) as candidate:
         candidate.dismiss()
+
+
+def test_a_failed_assertion_says_what_was_asked_of_whom(shared: Candidate) -> None:
+    box, three = shared.call("toy:Box"), shared.callback(lambda: 3)
+    with pytest.raises(AssertionError) as caught:
+        assert box.locked(three) == 4
+    assert f"where 3 = locked({three!r})" in str(caught.value)
+    assert str(caught.value).endswith("of the candidate, from toy:Box()>.locked")
+    with pytest.raises(AssertionError) as caught:
+        assert shared.len(box) == 4
+    assert f"where 0 = len({box!r})" in str(caught.value)
+    assert "where len = candidate.len" in str(caught.value) and "0x" not in str(caught.value)

@@ -51,6 +51,10 @@ MISTAKES = [
     (("--agent-mode=mtp", "--agent-seed=1,1"), "names a value twice - use --agent-repeat"),
     (("--agent-mode=mtp", "--agent-repeat=0"), "--agent-repeat: repeats = 0 cannot be used"),
     (("--agent-mode=mtp", "--agent-response-tokens=-1"), "--agent-response-tokens: response_tokens = -1"),
+    (("--agent-mode=mtp", "--agent-context=8192"), "response_tokens = 8192 (default) leaves no room for a prompt in"),
+    (("--agent-mode=mtp", "--agent-response-tokens=10,99999"), "write response_tokens = 8192, or context = 399996"),
+    (("--agent-mode=mtp", "--agent-draws=nowhere/key"), "/nowhere - make it, or name another file"),
+    (("--agent-mode=mtp", "--agent-report=nowhere/x.html"), "/nowhere - make it, or name another file"),
     (("--agent-mode=mtp", "--agent-task-seconds=nan"), "--agent-task-seconds: task_seconds = nan"),
     (("--agent-mode=mtp", "--agent-task-seconds=soon"), "--agent-task-seconds=soon cannot be read"),
     (("--agent-mode=mtp", "--agent-exit=0"), "--agent-exit: exit = '0' cannot be used"),
@@ -86,4 +90,4 @@ def test_asserts_must_be_on(tmp_path: Path) -> None:
 def test_an_unknown_setting_names_its_file(tmp_path: Path) -> None:
     write_settings(tmp_path, "task_second = 5\n")
     done = run_pytest(tmp_path, "--agent-mode=mtp", *QUIET_PLUGINS)
-    assert "agentgrade.toml: unknown setting 'task_second' - did you mean 'task_seconds'?" in done.output
+    assert "agentgrade.toml, line 1: unknown setting 'task_second' - did you mean 'task_seconds'?" in done.output

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from pytest_agentgrade.records.finding import newest_run
-from tests.graded import PROJECT, QUIET_PLUGINS, run_pytest, write_settings
+from tests.graded import PROJECT, QUIET_PLUGINS, run_pytest, scripted_mode, write_settings
+from tests.scripted_server import SCRIPTS, ScriptedServer
 
 PATCH = "diff --git a/expiring_cache/zz.py b/expiring_cache/zz.py\nnew file mode 100644\n--- /dev/null\n" + (
     "+++ b/expiring_cache/zz.py\n@@ -0,0 +1 @@\n+x = 1\n"
@@ -133,3 +134,21 @@ def test_settings_of_the_wrong_file_are_told(folder: Path) -> None:
     write_settings(folder, "[tool.agentgrade]\nseeds = [1]\n")
     done = run_pytest(folder, *COLLECT)
     assert done.code == 4 and "[tool.agentgrade] is for pyproject.toml - here the names" in done.output, done.output
+
+
+def test_a_running_server_with_too_small_a_context_is_said_before_anything_starts(folder: Path) -> None:
+    with ScriptedServer(SCRIPTS["idle"], context=8192) as server:
+        write_settings(folder, scripted_mode(server.url, "mine"))
+        done = run_pytest(folder, "--agent-mode=mine", *QUIET_PLUGINS)
+        told = f"response_tokens = 8192 leaves no room for a prompt: the server at {server.url} (mode mine) has a "
+        assert done.code == 4 and f"{told}context of 8192 tokens - write response_tokens = 2048" in done.output
+        assert not (folder / "agentgrade-runs").exists() and not server.requests
+        assert run_pytest(folder, *COLLECT, "--agent-context=512").code == 0, "patches need no server"
+
+
+def test_a_response_that_may_take_most_of_the_context_is_told(folder: Path) -> None:
+    arguments = ("--agent-mode=mtp", "--collect-only", *QUIET_PLUGINS)
+    large = run_pytest(folder, *arguments, "--agent-response-tokens=4096,20000")
+    told = "agentgrade: one response may take 20000 of 32768 tokens of context: all that came before has the rest"
+    assert told in large.output, large.output
+    assert "tokens of context" not in run_pytest(folder, *arguments).output

@@ -22,6 +22,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_page_is_written_once_by_the_controller_and_named(folder: Path) -> None:
+    (folder / "out").mkdir()
     done = run_pytest(folder, *GRADE, "--agent-report=out/report.html", "-n", "2")
     file = folder / "out" / "report.html"
     assert done.output.count(f"report: {file}") == 1, done.output

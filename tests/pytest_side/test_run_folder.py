@@ -82,7 +82,8 @@ def test_a_changed_task_does_not_join_a_run(folder: Path, changed: str) -> None:
     with (folder / changed.format(TASK)).open("a") as file:
         file.write("\n# changed\n")
     done = grade(folder, *NOTHING)
-    assert done.code == 4 and f"made with other settings: task {TASK}" in done.output, done.output
+    told = f"made with other settings: task {TASK}: it or its checks have changed -"
+    assert done.code == 4 and told in done.output, done.output
 
 
 def test_a_setting_that_an_older_version_did_not_know_was_as_by_default(folder: Path) -> None:
@@ -92,7 +93,19 @@ def test_a_setting_that_an_older_version_did_not_know_was_as_by_default(folder: 
     (folder / "run" / "run.json").write_text(json.dumps(record))
     assert grade(folder, *NOTHING).code == 5
     done = grade(folder, *NOTHING, "--agent-abort-loops")
-    assert done.code == 4 and "made with other settings: abort_loops" in done.output, done.output
+    told = "made with other settings: abort_loops: recorded false, given true - choose another"
+    assert done.code == 4 and told in done.output, done.output
+
+
+def test_what_differs_is_told_with_both_values(folder: Path) -> None:
+    write_settings(folder, 'seeds = [1]\n[modes.patches]\nserver_args = ["-ngl", "1"]\n')
+    assert grade(folder, *NOTHING).code == 5
+    write_settings(folder, '[modes.patches]\nserver_args = ["-ngl", "2"]\n')
+    done = grade(folder, *NOTHING, "--agent-seed=2,3")
+    told = 'modes.patches.server_args: recorded ["-ngl", "1"], given ["-ngl", "2"]; seeds: recorded [1], given [2, 3] -'
+    assert done.code == 4 and told in done.output, done.output
+    done = grade(folder, *NOTHING, "--agent-context=9999")
+    assert "context: recorded 32768, given 9999; modes.patches" in done.output, done.output
 
 
 def test_draws_that_cannot_be_made_leave_a_record(folder: Path) -> None:

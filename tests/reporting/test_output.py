@@ -39,10 +39,16 @@ def study(tmp_path: Path) -> Path:
 def test_the_name_of_the_file_says_the_format(
     study: Path, tmp_path: Path, capsys: Captured, command: str, name: str, begin: str
 ) -> None:
-    file = tmp_path / "out" / name
+    file = tmp_path / name
     assert main([command, str(study), "-o", str(file)]) == EXIT_OK
     assert file.read_text(encoding="utf-8").startswith(begin)
     assert capsys.readouterr().out == f"written: {file}\n"
+
+
+def test_a_folder_that_is_not_there_is_named_and_not_made(study: Path, tmp_path: Path, capsys: Captured) -> None:
+    assert main(["report", str(study), "-o", str(tmp_path / "outt" / "r.html")]) == EXIT_FAILED
+    assert f"there is no folder {tmp_path / 'outt'} - make it" in capsys.readouterr().err
+    assert not (tmp_path / "outt").exists()
 
 
 def test_a_format_that_is_given_wins(study: Path, tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ import importlib.metadata
 import shutil
 import sys
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from pytest_agentgrade.assignment.mode import Mode
+from pytest_agentgrade.assignment.secrets import without_secrets
 from pytest_agentgrade.attempt.server import embedded_flags, flags
+from pytest_agentgrade.attempt.server.api_key import key_of_flags, key_of_url
 from pytest_agentgrade.attempt.server.config import EMBEDDED, ServerConfig, ServerKind
 from pytest_agentgrade.attempt.server.embedded_library import require_library
 from pytest_agentgrade.errors import SettingsError
@@ -37,6 +39,8 @@ class ServerCommand:
     build: str
     model: Path | None
     """None for a URL."""
+    key: str = field(default="", repr=False)
+    """What requests have to show; nothing where the server asks for nothing."""
 
     def launched_at(self, port: int) -> tuple[str, ...]:
         """The complete command for a server on this port of the loopback address."""
@@ -53,21 +57,21 @@ def server_command(mode: Mode, config: ServerConfig) -> ServerCommand:
     return _binary_command(mode, config, _find_binary(server))
 
 
-def model_sha256(path: Path) -> str:
-    """SHA-256 of a model file; read once for each state (size, time) of the file."""
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a model or program; read once for each state (size, time) of the file. OSError if it cannot be."""
     state = path.stat()
     return _sha256(path, state.st_size, state.st_mtime_ns)
 
 
 def _url_command(mode: Mode, config: ServerConfig, server: str) -> ServerCommand:
     if mode.server_args or config.args:
-        given = " ".join((*config.args, *mode.server_args))
+        given = " ".join(without_secrets((*config.args, *mode.server_args)))
         raise SettingsError(
             f"mode {mode.name} has the server flags '{given}', but its server {server} runs already",
             f"start it with these flags and give it a mode without any: [modes.NAME] with server = {server!r} alone",
         )
     url = server.rstrip("/").removesuffix("/v1")
-    return ServerCommand(ServerKind.URL, url, (), (), "", None)
+    return ServerCommand(ServerKind.URL, url, (), (), "", None, key_of_url(server))
 
 
 def _embedded_command(mode: Mode, config: ServerConfig) -> ServerCommand:
@@ -95,7 +99,7 @@ def _launched(
     if config.threads is not None:
         own += ("-t", str(config.threads))
     argv = (*program, *own, *common, *config.args, *mode.server_args)
-    return ServerCommand(kind, "", argv, omitted, build, model)
+    return ServerCommand(kind, "", argv, omitted, build, model, key_of_flags(argv))
 
 
 def _find_model(mode: Mode, config: ServerConfig) -> Path:

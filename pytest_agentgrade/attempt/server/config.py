@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -85,3 +86,7 @@ class ServerInfo:
     """SHA-256 of ``/props`` without what changes at every start; empty when there is no such page."""
     speculative: bool | None
     """What ``/slots`` says about speculation right after the start; None when it does not say."""
+    environment: Mapping[str, str] | None = None
+    """Variables of the launched process that change how it computes; None for a URL."""
+    program_sha256: str = ""
+    """Of the binary, or of the library of the embedded server; empty for a URL."""

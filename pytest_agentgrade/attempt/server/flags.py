@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from pytest_agentgrade.assignment.secrets import without_secrets
 from pytest_agentgrade.errors import SettingsError
 from pytest_agentgrade.escaping import escape
 
@@ -63,7 +64,7 @@ def refuse_unknown(args: Sequence[str], known: Collection[str], server: str, oth
             hint = f"use the setting {setting!r}" if setting else "leave it out"
             raise SettingsError(f"{word} is set by pytest-agentgrade itself and cannot stand in server_args", hint)
         if word not in known:
-            shown = escape(word, 100)
+            (shown,) = without_secrets([escape(word, 100)])
             raise SettingsError(f"{server} does not know the flag {shown}", _suggestion(word, known, otherwise))
 
 

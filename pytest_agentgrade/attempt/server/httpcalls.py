@@ -23,23 +23,29 @@ class Unanswered(ServerError):
         self.status = status
 
 
-def get_text(url: str, path: str, timeout: float = 10.0) -> str:
-    """The body of ``url + path``; raises Unanswered."""
-    return _call(url, path, None, timeout).decode("utf-8", "replace")
+def get_text(url: str, path: str, timeout: float = 10.0, *, key: str = "") -> str:
+    """The body of ``url + path``; raises Unanswered. ``key`` is the server's API key, if it wants one."""
+    return _call(url, path, None, timeout, key).decode("utf-8", "replace")
 
 
-def get_json(url: str, path: str, timeout: float = 10.0) -> Any:
+def get_json(url: str, path: str, timeout: float = 10.0, *, key: str = "") -> Any:
     """The JSON value at ``url + path``; raises Unanswered."""
-    return _decode(_call(url, path, None, timeout), path)
+    return _decode(_call(url, path, None, timeout, key), path)
 
 
-def post_json(url: str, path: str, body: object, timeout: float = 60.0) -> Any:
+def post_json(url: str, path: str, body: object, timeout: float = 60.0, *, key: str = "") -> Any:
     """Post ``body`` as JSON and return the JSON answer; raises Unanswered."""
-    return _decode(_call(url, path, json.dumps(body).encode("ascii"), timeout), path)
+    return _decode(_call(url, path, json.dumps(body).encode("ascii"), timeout, key), path)
 
 
-def _call(url: str, path: str, body: bytes | None, timeout: float) -> bytes:
-    request = urllib.request.Request(url + path, body, {"Content-Type": "application/json"})
+def authorization(key: str) -> dict[str, str]:
+    """The header that shows the API key; none without a key."""
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def _call(url: str, path: str, body: bytes | None, timeout: float, key: str) -> bytes:
+    headers = {"Content-Type": "application/json", **authorization(key)}
+    request = urllib.request.Request(url + path, body, headers)
     try:
         with _opener(url).open(request, timeout=timeout) as response:
             answer: bytes = response.read(_MOST_BYTES)

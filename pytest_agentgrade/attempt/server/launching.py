@@ -7,16 +7,24 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pytest_agentgrade.assignment.mode import Mode
-from pytest_agentgrade.attempt.server.command import ServerCommand, model_sha256, server_command
+from pytest_agentgrade.attempt.server.command import ServerCommand, file_sha256, server_command
 from pytest_agentgrade.attempt.server.config import ServerConfig, ServerInfo, ServerKind
+from pytest_agentgrade.attempt.server.identity import program_sha256, told_environment
 from pytest_agentgrade.attempt.server.process import WatchedProcess, log_tail
-from pytest_agentgrade.attempt.server.running import RunningServer, answers, listens, read_props, slots_speculative
+from pytest_agentgrade.attempt.server.running import (
+    RunningServer,
+    answers,
+    context_of,
+    listens,
+    read_props,
+    slots_speculative,
+)
 from pytest_agentgrade.errors import HostError
 from pytest_agentgrade.escaping import escape
 from pytest_agentgrade.waiting import Waiting, held
@@ -57,7 +65,7 @@ def launch(
             return
         process, url = _start(command, config, log_path, watch, waiting)
         try:
-            yield _describe(command, url, process)
+            yield _describe(command, url, process, _environment(config))
         finally:
             process.stop()
 
@@ -69,8 +77,8 @@ def _lock_name(resource: str) -> str:
 def _connect(command: ServerCommand, config: ServerConfig, waiting: Waiting) -> RunningServer:
     """A server that loads its model answers "not ready" for as long as one that we launch may take."""
     started = time.monotonic()
-    while not answers(command.url):
-        loads = listens(command.url)
+    while not answers(command.url, command.key):
+        loads = listens(command.url, command.key)
         patience = config.start_timeout if loads else min(_SILENT_SECONDS, config.start_timeout)
         if time.monotonic() > started + patience:
             hint = "start it, or check the URL"
@@ -135,26 +143,24 @@ def _did_not_start(process: WatchedProcess, command: ServerCommand) -> HostError
     return HostError(f"the server {command.argv[0]} {how} before it was ready; its last lines:\n{process.log_tail()}")
 
 
-def _describe(command: ServerCommand, url: str, process: WatchedProcess | None) -> RunningServer:
-    props = read_props(url)
+def _describe(
+    command: ServerCommand, url: str, process: WatchedProcess | None, environment: Mapping[str, str] | None = None
+) -> RunningServer:
+    props = read_props(url, command.key)
     info = ServerInfo(
         kind=command.kind,
         build=command.build or escape(str(props.get("build_info", "")), 200),
         argv=command.launched_at(int(url.rsplit(":", 1)[1])) if process is not None else (),
         omitted=command.omitted,
         model_path=str(command.model) if command.model else escape(str(props.get("model_path", "")), 500),
-        model_sha256=model_sha256(command.model) if command.model else "",
-        context=_context(props),
+        model_sha256=file_sha256(command.model) if command.model else "",
+        context=context_of(props),
         props_digest=_props_digest(props),
-        speculative=slots_speculative(url),
+        speculative=slots_speculative(url, command.key),
+        environment=None if environment is None else told_environment(environment),
+        program_sha256=program_sha256(command.kind, command.argv),
     )
-    return RunningServer(url, info, props, process)
-
-
-def _context(props: dict[str, Any]) -> int | None:
-    settings = props.get("default_generation_settings")
-    value = settings.get("n_ctx") if isinstance(settings, dict) else None
-    return value if isinstance(value, int) else None
+    return RunningServer(url, info, props, process, command.key)
 
 
 def _props_digest(props: dict[str, Any]) -> str:

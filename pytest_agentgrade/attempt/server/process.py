@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from pytest_agentgrade.assignment.secrets import HIDDEN, secret_values
 from pytest_agentgrade.errors import HostError
 from pytest_agentgrade.escaping import escape_bytes
 
@@ -33,6 +34,7 @@ class WatchedProcess:
         self._popen: subprocess.Popen[bytes] | None = None
         self._guarded = [sys.executable, "-I", "-S", str(_GUARD), str(os.getpid()), *command]
         self._env = dict(env)
+        self._secrets = secret_values(command)
         threading.Thread(target=self._live, name=f"watch {command[0]}", daemon=True).start()
         self._started.wait()
         if self._popen is None:
@@ -44,17 +46,27 @@ class WatchedProcess:
         return self._popen.returncode if self._popen is not None and self.ended.is_set() else None
 
     def stop(self, grace: float = 10.0) -> None:
-        """SIGTERM, after ``grace`` seconds SIGKILL, to the whole process group; returns when it has ended."""
-        if self.ended.is_set():
+        """SIGTERM, after ``grace`` seconds SIGKILL, to the whole process group; returns when it has ended.
+
+        Keys among its flags that it has written into its log are hidden there.
+        """
+        if not self.ended.is_set():
+            self._signal(signal.SIGTERM)
+            if not self.ended.wait(grace):
+                self._signal(signal.SIGKILL)
+                self.ended.wait()
+        self._hide_secrets()
+
+    def _hide_secrets(self) -> None:
+        if not self._secrets or not self.log_path.is_file():
             return
-        self._signal(signal.SIGTERM)
-        if not self.ended.wait(grace):
-            self._signal(signal.SIGKILL)
-            self.ended.wait()
+        said = self.log_path.read_bytes()
+        if (shown := _without(said, self._secrets)) != said:
+            self.log_path.write_bytes(shown)
 
     def log_tail(self, lines: int = 15) -> str:
         """The last lines of its output, escaped."""
-        return log_tail(self.log_path, lines)
+        return _without(log_tail(self.log_path, lines).encode(), self._secrets).decode()
 
     def peak_rss_bytes(self) -> int | None:
         """Largest resident memory so far; None when the process is gone."""
@@ -93,6 +105,12 @@ class WatchedProcess:
                 os.killpg(self._popen.pid, number)
             except ProcessLookupError:
                 return
+
+
+def _without(text: bytes, secrets: Iterable[str]) -> bytes:
+    for secret in secrets:
+        text = text.replace(secret.encode(), HIDDEN.encode())
+    return text
 
 
 def log_tail(path: Path, lines: int = 15) -> str:

@@ -21,9 +21,13 @@ _AT_POSITION = re.compile(
 class RunningServer:
     """One ready server; valid inside the ``with launch(...)`` block that made it."""
 
-    def __init__(self, url: str, info: ServerInfo, props: dict[str, Any], process: WatchedProcess | None) -> None:
+    def __init__(
+        self, url: str, info: ServerInfo, props: dict[str, Any], process: WatchedProcess | None, key: str = ""
+    ) -> None:
         self.url = url
         """``http://host:port``, without ``/v1``."""
+        self.key = key
+        """Its API key, or nothing; belongs into no record."""
         self.info = info
         self._props = props
         self._process = process
@@ -44,7 +48,7 @@ class RunningServer:
         """Whether the process runs; for a URL, whether it answers."""
         if self._process is not None:
             return not self._process.ended.is_set()
-        return answers(self.url)
+        return answers(self.url, self.key)
 
     def exit_status(self) -> int | None:
         """None while it runs (and for a URL); its exit code, or minus the number of the signal that killed it."""
@@ -59,12 +63,12 @@ class RunningServer:
 
     def speculating(self) -> bool | None:
         """What ``/slots`` says; None when it does not say."""
-        return slots_speculative(self.url)
+        return slots_speculative(self.url, self.key)
 
     def metrics(self) -> DraftCounters | None:
         """Draft totals since the start; None when the server does not count them."""
         try:
-            text = httpcalls.get_text(self.url, "/metrics")
+            text = httpcalls.get_text(self.url, "/metrics", key=self.key)
         except httpcalls.Unanswered:
             return None
         found = {name: int(float(value)) for name, value in _METRIC.findall(text)}
@@ -76,7 +80,7 @@ class RunningServer:
 
     def tokenize(self, text: str) -> int:
         """How many tokens ``text`` is for this model; ServerError when the server cannot say."""
-        answer = httpcalls.post_json(self.url, "/tokenize", {"content": text, "add_special": False})
+        answer = httpcalls.post_json(self.url, "/tokenize", {"content": text, "add_special": False}, key=self.key)
         tokens = answer.get("tokens") if isinstance(answer, dict) else None
         if not isinstance(tokens, list):
             raise ServerError(f"{self.url}/tokenize did not answer with tokens")
@@ -87,37 +91,44 @@ class RunningServer:
         return self._process.log_tail(lines) if self._process is not None else ""
 
 
-def answers(url: str, timeout: float = 3.0) -> bool:
+def answers(url: str, key: str = "", timeout: float = 3.0) -> bool:
     """Whether a server is there and ready (a server that knows no ``/health`` page counts as ready)."""
     try:
-        httpcalls.get_text(url, "/health", timeout)
+        httpcalls.get_text(url, "/health", timeout, key=key)
     except httpcalls.Unanswered as error:
         return error.status == 404
     return True
 
 
-def listens(url: str, timeout: float = 3.0) -> bool:
+def listens(url: str, key: str = "", timeout: float = 3.0) -> bool:
     """Whether anything answers there, be it only that it is not ready."""
     try:
-        httpcalls.get_text(url, "/health", timeout)
+        httpcalls.get_text(url, "/health", timeout, key=key)
     except httpcalls.Unanswered as error:
         return error.status is not None
     return True
 
 
-def read_props(url: str) -> dict[str, Any]:
+def read_props(url: str, key: str = "") -> dict[str, Any]:
     """``/props``; empty when there is no such page."""
     try:
-        props = httpcalls.get_json(url, "/props")
+        props = httpcalls.get_json(url, "/props", key=key)
     except httpcalls.Unanswered:
         return {}
     return props if isinstance(props, dict) else {}
 
 
-def slots_speculative(url: str) -> bool | None:
+def context_of(props: dict[str, Any]) -> int | None:
+    """Tokens each request may use, as ``/props`` says; None when it does not say."""
+    settings = props.get("default_generation_settings")
+    value = settings.get("n_ctx") if isinstance(settings, dict) else None
+    return value if isinstance(value, int) else None
+
+
+def slots_speculative(url: str, key: str = "") -> bool | None:
     """Whether any slot speculates; None when ``/slots`` is missing or silent about it."""
     try:
-        slots = httpcalls.get_json(url, "/slots")
+        slots = httpcalls.get_json(url, "/slots", key=key)
     except httpcalls.Unanswered:
         return None
     if not isinstance(slots, list):

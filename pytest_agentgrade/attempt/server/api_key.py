@@ -1,0 +1,51 @@
+"""The API key that a server asks for: from its own flags, or from the environment for one that runs already."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pytest_agentgrade.errors import SettingsError
+
+VARIABLE = "AGENTGRADE_API_KEY"
+"""Environment variable with the key of a server that runs already: settings are stored and shown, this is not."""
+_OF_LLAMA_SERVER = "LLAMA_API_KEY"
+
+
+def key_of_flags(argv: Sequence[str]) -> str:
+    """A key that a launched server accepts: of ``--api-key``, ``--api-key-file`` or ``LLAMA_API_KEY``, or nothing."""
+    given = dict(pairwise(argv))
+    if "--api-key" in given:
+        return _first(given["--api-key"], ",")
+    if "--api-key-file" in given:
+        return _first(_read(given["--api-key-file"]), "\n")
+    return _first(os.environ.get(_OF_LLAMA_SERVER, ""), ",")
+
+
+def key_of_url(server: str) -> str:
+    """The key for a server that runs already, from the environment, or nothing.
+
+    SettingsError for a URL with a password in it: URLs are stored and shown.
+    """
+    parts = urlsplit(server)
+    if parts.username is not None or parts.password is not None:
+        place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        raise SettingsError(
+            f"the server's URL holds a user or password ({place})",
+            f"write it without; an API key goes into the environment variable {VARIABLE}",
+        )
+    return os.environ.get(VARIABLE, "")
+
+
+def _first(text: str, separator: str) -> str:
+    return next((part.strip() for part in text.split(separator) if part.strip()), "")
+
+
+def _read(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"cannot read --api-key-file {file}: {error}", "name a file with one key a line") from error
