@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
@@ -27,6 +25,7 @@ from pytest_agentgrade.records.store import AttemptStore
 from pytest_agentgrade.sandbox.derive import Use, find_prepared
 from pytest_agentgrade.sandbox.engine import check_runtime, connect
 from pytest_agentgrade.sandbox.image import Image, ensure_image
+from pytest_agentgrade.sandbox.locks import locks_folder
 from pytest_agentgrade.sandbox.owner import Owner
 from pytest_agentgrade.sandbox.reaper import Reaper
 from pytest_agentgrade.sandbox.sweep import remove_of_run, sweep
@@ -93,7 +92,7 @@ class Machine:
             image = ensure_image(client, settings.image, log=log)
             judge = Judge(client, image, owner, run_id, runtime=settings.runtime)
             stack.callback(judge.close)
-            locks = _locks_folder()
+            locks = locks_folder()
             servers = Servers(settings, locks, reaper.watch, log)
             stack.callback(servers.close)
             yield cls(client, owner, image, reaper, judge, settings, run_id, locks, servers, log, Waiting(log))
@@ -166,14 +165,3 @@ def _remove_rest(client: docker.DockerClient, owner: Owner, run_id: str) -> None
     """Remove what an interruption cut off from whoever would have removed it, between its making and its first use."""
     with suppress(HostError):  # an engine that is gone by now: the next run sweeps
         remove_of_run(client, owner, run_id)
-
-
-def _locks_folder() -> Path:
-    folder = Path(tempfile.gettempdir()) / f"agentgrade-{os.getuid()}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise HostError(f"cannot make the folder of locks {folder}: {error}", "set TMPDIR") from error
-    if folder.stat().st_uid != os.getuid():
-        raise HostError(f"{folder} belongs to somebody else", "remove it or set TMPDIR")
-    return folder

@@ -17,6 +17,7 @@ _AT_ONCE_SECONDS = 1.0
 """So long nobody wonders why nothing happens."""
 _AGAIN_SECONDS = 30.0
 _COMMAND_CHARACTERS = 60
+_HINT = "wait for the other run, or give this one another device"
 
 
 class Waiting:
@@ -37,10 +38,13 @@ class Waiting:
 
 
 @contextmanager
-def held(path: Path, use: str, waiting: Waiting, *, timeout: float = math.inf) -> Generator[None, None, None]:
+def held(
+    path: Path, use: str, waiting: Waiting, *, timeout: float = math.inf, hint: str = _HINT
+) -> Generator[None, None, None]:
     """Hold the lock file ``path``, which stands for the right to ``use`` ("uses device 0") something of this host.
 
-    HostError when another process keeps it for more than ``timeout`` seconds.
+    HostError, with ``hint`` for what to do, when another process keeps it for more than ``timeout`` seconds, or when
+    the file cannot be used.
     """
     lock, started = FileLock(path), time.monotonic()
     while True:
@@ -50,10 +54,11 @@ def held(path: Path, use: str, waiting: Waiting, *, timeout: float = math.inf) -
             break
         except Timeout as error:
             if left <= _AT_ONCE_SECONDS:
-                hint = "wait for the other run, or give this one another device"
                 what = f"another run has held {path} for more than {timeout:.0f} s: {holder(path)} {use}"
                 raise HostError(what, hint) from error
             waiting.still(lambda: f"{holder(path)} {use}{_since(started)}")
+        except OSError as error:
+            raise HostError(f"cannot use the lock {path}: {error}", "set TMPDIR to a folder of yours") from error
     try:
         yield
     finally:

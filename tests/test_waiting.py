@@ -79,3 +79,9 @@ def test_what_was_told_is_not_told_again_at_once() -> None:
     now[0] = 31.0
     waiting.still(lambda: "late")
     assert said == ["waiting: late"]
+
+
+def test_a_lock_that_cannot_be_had_at_all_is_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "lock").mkdir()
+    with pytest.raises(HostError, match="cannot use the lock"), held(tmp_path / "lock", "waits", Waiting(print)):
+        raise AssertionError("nobody can hold a folder")

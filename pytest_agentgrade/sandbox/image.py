@@ -18,12 +18,13 @@ from typing import Any
 import docker
 import requests
 from docker.errors import DockerException, ImageNotFound
-from filelock import FileLock
 
 from pytest_agentgrade.errors import HostError, SettingsError
 from pytest_agentgrade.sandbox import recipe
 from pytest_agentgrade.sandbox.derive import PYTHON_LABEL, Use, derive, find_prepared, promote
+from pytest_agentgrade.sandbox.locks import locks_folder
 from pytest_agentgrade.sandbox.recipe import Part, Recipe
+from pytest_agentgrade.waiting import Waiting, held
 
 REPOSITORY = "agentgrade-sandbox"
 Log = Callable[[str], None]
@@ -31,6 +32,7 @@ _HINTS = {
     Use.SANDBOX: "give an image with python3, sh, tar, chmod and find on its PATH, e.g. python:3.12-slim",
     Use.AGENT: "an agent's image needs python3 (3.8 or newer) on its PATH, for the way to the model, beside the agent",
 }
+_LOCK_SECONDS = 600.0
 _EPOCH = 1_577_836_800
 """2020-01-01: the time stamp of every file in the image."""
 
@@ -63,14 +65,17 @@ def ensure_image(
     found = _find(client, tag)
     if found is not None:
         return found
-    with _lock():
+    with _lock(log):
         found = _find(client, tag)  # another process may have built it in the meantime
         return found or _build(client, drawn, tag, log)
 
 
-def _lock() -> FileLock:
+@contextmanager
+def _lock(log: Log) -> Iterator[None]:
     """Held while an image is made."""
-    return FileLock(Path(tempfile.gettempdir(), f"{REPOSITORY}-{os.getuid()}.lock"), timeout=600)
+    hint = "see what it waits for, or end it"
+    with held(locks_folder() / "image.lock", "makes an image", Waiting(log), timeout=_LOCK_SECONDS, hint=hint):
+        yield
 
 
 def image_tag() -> str:
@@ -96,7 +101,7 @@ def _given_image(client: docker.DockerClient, reference: str, log: Log, use: Use
         return Image(reference, details["Id"], details["Config"]["Labels"][PYTHON_LABEL])
     name = f"{'from' if use is Use.SANDBOX else 'agent-from'}-{details['Id'].removeprefix('sha256:')[:16]}"
     tag = f"{REPOSITORY}:{name}"
-    with _lock():
+    with _lock(log):
         found = _find(client, tag)
         if found is not None:
             return found
