@@ -76,12 +76,27 @@ def reasoning_tokens(exchange: Exchange, tokenize: Tokenize | None) -> TokenCoun
 
 
 def reconcile_all(exchanges: Iterable[Exchange], tokenize: Tokenize | None) -> tuple[ResponseCount, ...]:
-    """Every response that generated anything."""
+    """Every response that generated anything. A tokenizer that fails once is not asked again: it may take a minute."""
+    asked = None if tokenize is None else _until_it_fails(tokenize)
     return tuple(
-        reconcile(exchange, tokenize)
-        for exchange in exchanges
-        if exchange.sent and completion_tokens(exchange).tokens > 0
+        reconcile(exchange, asked) for exchange in exchanges if exchange.sent and completion_tokens(exchange).tokens > 0
     )
+
+
+def _until_it_fails(tokenize: Tokenize) -> Tokenize:
+    failure: ServerError | None = None
+
+    def count(text: str) -> int:
+        nonlocal failure
+        if failure is not None:
+            raise failure
+        try:
+            return tokenize(text)
+        except ServerError as error:
+            failure = error
+            raise
+
+    return count
 
 
 def _server_against_itself(usage: int | None, timings: int | None) -> str:

@@ -138,3 +138,19 @@ def test_a_server_that_counts_too_few_tokens_is_told_though_pieces_are_fewer_sti
     assert reconcile(few, lambda _: 105).disagreements == ()
     call = a_stream(50, usage=100, content="", tool_calls=(ToolCall("write_file", '{"text":"a"}'),))
     assert reconcile(call, lambda _: 140).disagreements == ()
+
+
+def test_a_tokenizer_that_fails_is_not_asked_again() -> None:
+    """A server that hangs takes a minute for each answer it does not give; an attempt has a hundred responses."""
+    asked: list[str] = []
+
+    def hanging(text: str) -> int:
+        asked.append(text)
+        if len(asked) == 3:
+            raise ServerError("/tokenize does not answer: timed out")
+        return tokenize(text)
+
+    counts = reconcile_all([a_stream(9, 9, number=number, reasoning="So. ") for number in range(1, 9)], hanging)
+    assert len(asked) == 3
+    assert [count.text is not None for count in counts] == [True, *[False] * 7]
+    assert all(count.usage == 9 for count in counts)
