@@ -148,7 +148,7 @@ class WorkspaceVolume:
             with self._exec(("sh", "-c", script)) as running:
                 yield running
         except CommandFailed as error:
-            with self._exec(("true",)) as works:
+            with self._exec(("sh", "-c", ":")) as works:
                 for _ in works.output():
                     pass
             raise WorkspaceUnreadable(error.message) from error
