@@ -43,11 +43,13 @@ def conditions(one: Recorded, other: Recorded) -> tuple[Conditions, Conditions]:
     own_server = any(server and server.declared and server.declared.server for server in servers)
     for side, server, opposite in zip(sides, servers, reversed(servers), strict=True):
         side["server flags"] = _common_flags(server, opposite if own_server else None)
+        side["server environment"] = environment_text(server)
         if not own_model:
             side["model file"] = server.model_sha256 if server else None
             side["demo model"] = str(server.demo) if server else None
         if not own_server:
             side["server build"] = (server.build or None) if server else None
+            side["server program"] = server.program_sha256 if server else None
     together = same_run(one, other)
     for side, recorded in zip(sides, (one, other), strict=True):
         side["checks"] = _checks(recorded, together)
@@ -125,6 +127,13 @@ def _common_flags(server: ServerPhase | None, opposite: ServerPhase | None) -> s
     for group in opposite.omitted if opposite else ():
         words = _without(words, group.split())
     return shlex.join(words)
+
+
+def environment_text(server: ServerPhase | None) -> str | None:
+    """The variables that change how a server computes, as one would type them; None where they are not known."""
+    if server is None or server.environment is None:
+        return None
+    return " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(server.environment.items())) or "(empty)"
 
 
 def _flags_begin(argv: Sequence[str]) -> int | None:

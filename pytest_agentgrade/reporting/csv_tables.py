@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pytest_agentgrade.analysis.experiment import Experiment
-from pytest_agentgrade.analysis.pair_conditions import Recorded
+from pytest_agentgrade.analysis.pair_conditions import Recorded, environment_text
 from pytest_agentgrade.escaping import escape
 from pytest_agentgrade.records.model import AttemptRecord, VerdictRecord
 
@@ -149,6 +149,10 @@ ATTEMPT_COLUMNS: Mapping[str, Callable[[Recorded], Any]] = {
     "first_request_sha256": _phase("agent", "first_request_sha256"),
     "submission_digest": _phase("submission", "digest"),
     "submission_refused": _phase("submission", "refused"),
+    "session": _phase("agent", "session"),
+    "pytest_agentgrade_version": _phase("agent", "made_with"),
+    "server_program_sha256": _phase("server", "program_sha256"),
+    "server_environment": _of_record(lambda record: environment_text(record.server)),
 }
 """Column -> its value for an attempt."""
 _VERDICT: Mapping[str, Callable[[VerdictRecord], _Value]] = {

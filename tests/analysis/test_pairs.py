@@ -46,6 +46,8 @@ def test_outcome_and_speed_are_what_may_differ() -> None:
         ({"cached_tokens": 12}, "cached prompt tokens (must be 0)"),
         ({"server": a_server(ON, common=("-ub", "256"))}, "server flags"),
         ({"server": a_server(ON, build="version: 11147")}, "server build"),
+        ({"server": a_server(ON, program_sha256="ee" * 32)}, "server program"),
+        ({"server": a_server(ON, environment={"GGML_CUDA_FORCE_MMQ": "1"})}, "server environment"),
         ({"made_with": "2"}, "pytest-agentgrade"),
         ({"server": a_server(ON, model_sha256="bb" * 32)}, "model file"),
         ({"server": a_server(ON, demo=True)}, "demo model"),
@@ -90,7 +92,8 @@ def test_a_mode_may_bring_its_own_model() -> None:
 
 def test_a_mode_may_bring_its_own_server_which_may_not_know_every_flag() -> None:
     declared = ModeDeclaration(server_args=list(ON), server="/opt/fork/llama-server")
-    fork = a_server(ON, common=("-ub", "512"), declared=declared, build="fork", omitted=["--cache-ram 0"])
+    told = {"declared": declared, "build": "fork", "omitted": ["--cache-ram 0"], "program_sha256": "ee" * 32}
+    fork = a_server(ON, common=("-ub", "512"), **told)
     ours = a_full_attempt("baseline", server=a_server(common=("--cache-ram", "0", "-ub", "512")))
     assert prove_pair(in_run(ours), in_run(a_full_attempt("mtp", server=fork))).status is ProofStatus.PROVEN
     other = fork.model_copy(update={"omitted": []})
@@ -109,10 +112,25 @@ def test_the_embedded_servers_program_is_not_compared() -> None:
 
 
 def test_a_url_tells_too_little_for_a_proof() -> None:
-    url = a_server(kind="url", argv=[], model_sha256=None)
+    url = a_server(kind="url", argv=[], model_sha256=None, environment=None, program_sha256=None)
     found = prove_pair(*(in_run(a_full_attempt(mode, server=url)) for mode in ("baseline", "mtp")))
-    assert found.status is ProofStatus.UNPROVEN and set(found.missing) == {"server flags", "model file"}
-    assert found.lines() == ["not known: server flags, model file"]
+    assert found.status is ProofStatus.UNPROVEN
+    assert found.missing == ("server flags", "server environment", "model file", "server program")
+    assert found.lines() == ["not known: server flags, server environment, model file, server program"]
+
+
+def test_what_older_records_did_not_tell_proves_nothing_and_is_no_difference() -> None:
+    old = a_full_attempt("mtp", made_with=None, server=a_server(ON, environment=None, program_sha256=None))
+    for others in (old, a_full_attempt("mtp")):
+        mine = old if others is old else a_full_attempt("baseline", made_with=None)
+        found = prove_pair(in_run(mine), in_run(others))
+        assert found.status is ProofStatus.UNPROVEN and "pytest-agentgrade" in found.missing
+    assert prove_pair(in_run(old), in_run(old)).missing == ("pytest-agentgrade", "server environment", "server program")
+
+
+def test_the_environment_is_shown_as_one_would_type_it() -> None:
+    (line,) = proof(server=a_server(ON, environment={"OMP_WAIT_POLICY": "active or not", "GGML_X": "1"})).lines()
+    assert line == "server environment: (empty) | GGML_X=1 OMP_WAIT_POLICY='active or not'"
 
 
 def test_records_without_phases_prove_nothing_and_differ_in_nothing() -> None:

@@ -122,9 +122,9 @@ def test_a_gate_is_asked_at_every_budget(tmp_path: Path, capsys: Captured) -> No
 
 
 def test_merged_suites_are_by_mode_and_task(tmp_path: Path, capsys: Captured) -> None:
-    assert main(["compare", str(store_study(tmp_path / "study")), "-o", str(tmp_path / "out" / "all.xml")]) == EXIT_OK
+    assert main(["compare", str(store_study(tmp_path / "study")), "-o", str(tmp_path / "all.xml")]) == EXIT_OK
     assert capsys.readouterr().err == ""
-    suites = {suite.name: suite for suite in parse_junit(tmp_path / "out" / "all.xml")}
+    suites = {suite.name: suite for suite in parse_junit(tmp_path / "all.xml")}
     assert len(suites) == 8 and suites["mtp / csv_ledger"].tests == 20 and suites["mtp / csv_ledger"].failures == 18
 
 

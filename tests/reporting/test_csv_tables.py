@@ -43,6 +43,7 @@ def test_a_row_for_each_attempt_says_what_its_record_says(tmp_path: Path) -> Non
         assert row["endings"].split() == [ending.ending for ending in submission.endings]
         assert (folder / row["folder"]).is_dir() and row["submission_digest"] == submission.digest
         assert row["drafted_tokens"] == "", "not known is empty, not zero"
+        assert (row["session"], row["server_program_sha256"], row["server_environment"]) == ("s", "dd" * 32, "(empty)")
 
 
 def test_a_row_for_each_verdict(tmp_path: Path) -> None:
