@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -113,3 +114,12 @@ def test_without_jinja2_it_is_said_what_to_install(study: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(SettingsError, match=r"pip install 'pytest-agentgrade\[html\]'"):
         report_on([study]).render("html")
+
+
+def test_on_a_narrow_screen_tables_are_turned_or_show_that_they_go_on(study: Path) -> None:
+    html = report_on([study]).render("html")
+    style = html.partition("<style>")[2].partition("</style>")[0]
+    turned = set(re.findall(r'<table class="modes (columns-\d+)"', html))
+    assert len(turned) >= 2 and all(f"table.modes.{name} {{ --columns: {name[8:]}; }}" in style for name in turned)
+    scroll = style.partition(".scroll {")[2].partition("}")[0]
+    assert scroll.count("no-repeat local") == scroll.count("no-repeat scroll") == 2, "paper moves over a fixed shade"
