@@ -100,7 +100,8 @@ def _names(text: str) -> list[str]:
 
 
 def _setup(options: argparse.Namespace) -> int:
-    from pytest_agentgrade.assignment.settings import read_file_layer, resolve
+    from pytest_agentgrade.assignment.layers import read_file_layer
+    from pytest_agentgrade.assignment.settings import resolve
     from pytest_agentgrade.attempt.agents.installing import build_agent_image
     from pytest_agentgrade.attempt.agents.packages import find_package
     from pytest_agentgrade.attempt.server.embedded_library import prepare_library

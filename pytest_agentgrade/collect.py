@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from pytest_agentgrade.assignment.secrets import hidden_settings
 from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.attempt.agents.base import Agent
 from pytest_agentgrade.errors import AgentGradeError, SettingsError, TaskAuthorError, as_fault
-from pytest_agentgrade.plan import AttemptKey, Plan, order_notes, plan_lines
+from pytest_agentgrade.plan import AttemptKey, order_notes, plan_lines
 from pytest_agentgrade.reporting.failures import OtherFailures
+from pytest_agentgrade.reporting.progress import NewsOfWorkers, narrator
 from pytest_agentgrade.run import Run
 from pytest_agentgrade.run_folder import choose_folder
 from pytest_agentgrade.run_setup import RunSetup, prepare
@@ -135,7 +136,7 @@ class GradingSession:
             if self.setup.patches is None:
                 check_running_servers(self.setup.settings, self.setup.modes)
         folder = self._choose_folder(config) if worker is None else Path(worker[_WORKER_INPUT])
-        self._narrate = _narrator(config)
+        self._narrate = narrator(config)
         if getattr(config.option, "numprocesses", None):
             config.pluginmanager.register(NewsOfWorkers(self.setup.plan, self._narrate), "agentgrade-news-of-workers")
         self.run = Run.open(self.setup, folder, None if worker is None else worker["testrunuid"], self._narrate)
@@ -240,24 +241,6 @@ class GradingSession:
             reporter.write_line(f"the report is not complete: {error}", red=True)
 
 
-class NewsOfWorkers:
-    """A plugin of xdist's controller: workers have no terminal, so it says which attempt has come to be judged."""
-
-    def __init__(self, plan: Plan, narrate: Callable[[str], None]) -> None:
-        self._places = {f"{key.task}/test_{key.task}.py[{key.label}]": n for n, key in enumerate(plan.keys, 1)}
-        self._keys = plan.keys
-        self._narrate = narrate
-        self._told: set[int] = set()
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        module, _, check = report.nodeid.removeprefix("hidden_checks/").partition("::")
-        place = self._places.get(f"{module}[{check.partition('[')[2]}")
-        if place is not None and place not in self._told:
-            self._told.add(place)
-            self._narrate(f"attempt {place} of {len(self._keys)}, {self._keys[place - 1]}: being judged")
-
-
 def make_scheduler(config: pytest.Config, log: Any) -> Any:
     """An xdist scheduler that keeps the checks of an attempt on one worker, attempts in plan order."""
     from xdist.scheduler import LoadScopeScheduling
@@ -319,21 +302,3 @@ def _judges_again(config: pytest.Config) -> bool:
     """Whether stored submissions are to be judged again: ``--lf``, ``--ff``, ``--sw`` or node ids."""
     again = any(getattr(config.option, name, False) for name in ("lf", "failedfirst", "stepwise"))
     return again or any("::" in argument for argument in config.args)
-
-
-def _narrator(config: pytest.Config) -> Any:
-    """Lines between pytest's dots: each from the beginning of a line, and at once, also in a pipe or within a check."""
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    capture = config.pluginmanager.get_plugin("capturemanager")
-
-    def narrate(line: str) -> None:
-        if reporter is None or config.option.verbose < 0:
-            return
-        with nullcontext() if capture is None else capture.global_and_fixture_disabled():
-            reporter.ensure_newline()
-            if config.get_terminal_writer().width_of_current_line:
-                reporter.write_line("")
-            reporter.write_line(line)
-            reporter.flush()
-
-    return narrate

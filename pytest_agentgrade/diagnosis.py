@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_agentgrade.assignment.catalog import folders, load_tasks
+from pytest_agentgrade.assignment.layers import read_file_layer
 from pytest_agentgrade.assignment.mode import Mode
 from pytest_agentgrade.assignment.secrets import hidden_settings, without_secrets
-from pytest_agentgrade.assignment.settings import BUILT_IN_MODES, Resolved, Settings, read_file_layer, resolve
+from pytest_agentgrade.assignment.settings import BUILT_IN_MODES, Resolved, Settings, resolve
 from pytest_agentgrade.attempt.agents.registry import make_agent
-from pytest_agentgrade.attempt.serving import check_server
+from pytest_agentgrade.attempt.serving import check_running_servers, check_server
 from pytest_agentgrade.errors import AgentGradeError
+from pytest_agentgrade.run_setup import context_notes
 from pytest_agentgrade.sandbox.derive import find_prepared
 from pytest_agentgrade.sandbox.doctor import Requirement, checks
 from pytest_agentgrade.sandbox.engine import connect
@@ -30,7 +32,7 @@ def diagnose(rootdir: Path, modes: Sequence[str] | None = None) -> tuple[list[st
         return _lines([*checks(), _bad("settings", error)]), False
     settings = resolved.settings
     requirements = [*checks(settings.image, settings.runtime), _tasks(settings, rootdir), *_agent(settings)]
-    requirements += [_mode(settings, mode) for mode in (settings.all_modes() if modes is None else modes)]
+    requirements += [_mode(resolved, mode) for mode in (settings.all_modes() if modes is None else modes)]
     spare = set(BUILT_IN_MODES) - set(settings.modes) if modes is None and settings.modes else set()
     needless = {f"mode {name}" for name in spare}
     healthy = all(one.ok for one in requirements if one.name not in needless)
@@ -67,11 +69,13 @@ def _agent(settings: Settings) -> list[Requirement]:
     return [Requirement(title, there, state, "" if there else agent.needs.image_hint)]
 
 
-def _mode(settings: Settings, name: str) -> Requirement:
-    title = f"mode {name}"
+def _mode(resolved: Resolved, name: str) -> Requirement:
+    title, settings = f"mode {name}", resolved.settings
     try:
         (mode,) = settings.pick_modes([name])
         check_server(settings, mode)
+        context_notes(resolved, [mode])
+        check_running_servers(settings, [mode])
     except AgentGradeError as error:
         return _bad(title, error)
     server = mode.server or settings.server

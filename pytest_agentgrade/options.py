@@ -12,8 +12,9 @@ import pytest
 from pytest_agentgrade.errors import SettingsError
 
 if TYPE_CHECKING:
+    from pytest_agentgrade.assignment.layers import Layer
     from pytest_agentgrade.assignment.presets import Preset
-    from pytest_agentgrade.assignment.settings import Layer, Resolved
+    from pytest_agentgrade.assignment.settings import Resolved
     from pytest_agentgrade.records.model import RunRecord
 
 
@@ -215,7 +216,8 @@ def report_file(config: pytest.Config) -> Path | None:
 
 def resolve_options(config: pytest.Config) -> Resolved:
     """Settings of this run: defaults, preset, file in rootdir, command line. SettingsError says what is wrong."""
-    from pytest_agentgrade.assignment.settings import read_file_layer, resolve
+    from pytest_agentgrade.assignment.layers import read_file_layer
+    from pytest_agentgrade.assignment.settings import resolve
 
     if (folder := recorded_run(config.option)) is not None:
         return resolve([_recorded_layer(folder, Path(config.rootpath)), _command_line(config)])
@@ -229,8 +231,8 @@ def resolve_options(config: pytest.Config) -> Resolved:
 
 def _recorded_layer(folder: Path, rootdir: Path) -> Layer:
     """The settings of a recorded run; keys, which no record holds, come from the settings file again."""
+    from pytest_agentgrade.assignment.layers import Layer, read_file_layer
     from pytest_agentgrade.assignment.secrets import HIDDEN, with_secrets
-    from pytest_agentgrade.assignment.settings import Layer, read_file_layer
 
     source, settings = f"{folder.name}/run.json", _recorded(folder).settings
     if HIDDEN not in str(settings):
@@ -245,7 +247,7 @@ def _recorded(folder: Path) -> RunRecord:
 
 
 def _command_line(config: pytest.Config) -> Layer:
-    from pytest_agentgrade.assignment.settings import Layer
+    from pytest_agentgrade.assignment.layers import Layer
 
     values, sources = {}, {}
     for option in _OPTIONS:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_agentgrade.assignment.catalog import load_tasks
-from pytest_agentgrade.assignment.settings import Layer, Settings, resolve
+from pytest_agentgrade.assignment.layers import Layer
+from pytest_agentgrade.assignment.settings import Settings, resolve
 from pytest_agentgrade.assignment.task import Task
 from pytest_agentgrade.errors import SettingsError
 from pytest_agentgrade.grading.draws import WORKERS, choose_draw, misjudged

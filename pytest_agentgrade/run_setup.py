@@ -82,7 +82,7 @@ def prepare(
     modes = settings.pick_modes(mode_names)
     tasks = load_tasks(settings, rootdir)
     _check_servers(settings, modes)
-    notes = _context_notes(resolved, modes)
+    notes = context_notes(resolved, modes)
     plan = _plan(settings, [task.name for task in tasks], [mode.name for mode in modes])
     plan = _as_recorded(plan, settings, rootdir)
     return RunSetup(settings, dict(resolved.sources), modes, tasks, plan, agent, notes=notes)
@@ -129,7 +129,7 @@ def _as_recorded(plan: Plan, settings: Settings, rootdir: Path) -> Plan:
     return Plan(planned, store.run().order) if set(planned) == set(plan.keys) else plan
 
 
-def _context_notes(resolved: Resolved, modes: Sequence[Mode]) -> tuple[str, ...]:
+def context_notes(resolved: Resolved, modes: Sequence[Mode]) -> tuple[str, ...]:
     """Prompt and response share the context of a server launched here. SettingsError when nothing is left for one."""
     settings = resolved.settings
     if all(is_url(mode.server or settings.server) for mode in modes):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_agentgrade import diagnosis
+from tests.scripted_server import SCRIPTS, ScriptedServer
 
 URL = "http://127.0.0.1:9"
 
@@ -87,3 +88,11 @@ def test_keys_are_not_shown(tmp_path: Path) -> None:
     assert "sk-12345" not in "\n".join(lines)
     assert any("--api-key" in line and "(hidden)" in line for line in lines)
     assert any('"HF_TOKEN": "(hidden)", "HOME": "/h"' in line for line in lines)
+
+
+def test_a_budget_without_room_in_the_context_is_told(tmp_path: Path) -> None:
+    with ScriptedServer(SCRIPTS["idle"], context=4096) as server:
+        (tmp_path / "agentgrade.toml").write_text(f'context = 4096\n[modes.mine]\nserver = "{server.url}"\n')
+        lines, healthy = diagnosis.diagnose(tmp_path)
+    told = [line for line in lines if "response_tokens = 8192" in line and "leaves no room for a prompt" in line]
+    assert not healthy and len(told) == 3, lines

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from pytest_agentgrade.assignment.settings import BUILT_IN_MODES, DEFAULT_SOURCE, Layer, Resolved, suggest
+from pytest_agentgrade.assignment.layers import Layer
+from pytest_agentgrade.assignment.settings import BUILT_IN_MODES, DEFAULT_SOURCE, Resolved, suggest
 from pytest_agentgrade.errors import SettingsError
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from pytest_agentgrade.assignment.layers import DEMO_MODEL
 from pytest_agentgrade.assignment.mode import Mode
 from pytest_agentgrade.assignment.secrets import without_secrets
-from pytest_agentgrade.assignment.settings import DEMO_MODEL, Settings
+from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.attempt.server import RunningServer, ServerConfig
 from pytest_agentgrade.attempt.server.command import server_command
 from pytest_agentgrade.attempt.server.running import answers, context_of, read_props

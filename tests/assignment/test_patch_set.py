@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_agentgrade.assignment.settings import Layer, resolve
+from pytest_agentgrade.assignment.layers import Layer
+from pytest_agentgrade.assignment.settings import resolve
 from pytest_agentgrade.errors import SettingsError
 from pytest_agentgrade.run_setup import RunSetup, prepare
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pytest_agentgrade.assignment.layers import Layer
 from pytest_agentgrade.assignment.presets import PRESETS, find_preset
-from pytest_agentgrade.assignment.settings import Layer, resolve
+from pytest_agentgrade.assignment.settings import resolve
 from pytest_agentgrade.attempt.server.command import server_command
 from pytest_agentgrade.attempt.serving import server_config
 from pytest_agentgrade.errors import SettingsError

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from pytest_agentgrade.assignment.settings import Layer, ModeSettings, Sampling, Settings, read_file_layer, resolve
+from pytest_agentgrade.assignment.layers import Layer, read_file_layer
+from pytest_agentgrade.assignment.settings import ModeSettings, Sampling, Settings, resolve
 from pytest_agentgrade.errors import SettingsError
 
 
@@ -46,7 +47,7 @@ def test_own_file_comes_before_pyproject(tmp_path: Path) -> None:
         ({"response_tokens": [0]}, r"t: response_tokens = 0 cannot be used - write 1 or more"),
         ({"response_tokens": "4k"}, r"t: response_tokens = '4k' cannot be used - write a whole number, such as 8192"),
         ({"abort_loops": "yes"}, r"t: abort_loops = 'yes' cannot be used - write true or false"),
-        ({"order": "random"}, r"t: order = 'random' cannot be used - write 'balanced' or 'blocked'"),
+        ({"order": "random"}, r"t: order = 'random' cannot be used - write 'balanced', 'by-seed' or 'blocked'"),
         ({"temperature": 1.0}, r"t: unknown setting 'temperature' - it belongs into \[sampling\]"),
         ({"speculates": True}, r"t: unknown setting 'speculates' - it belongs into \[modes.NAME\]"),
         ({"sampling": {"top_q": 1.0}}, r"t: unknown key 'sampling.top_q' - did you mean 'top_p'\?"),

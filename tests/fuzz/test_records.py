@@ -13,7 +13,8 @@ from xml.sax.saxutils import escape as xml_escape
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_agentgrade.assignment.settings import Layer, Settings, read_file_layer, resolve
+from pytest_agentgrade.assignment.layers import Layer, read_file_layer
+from pytest_agentgrade.assignment.settings import Settings, resolve
 from pytest_agentgrade.errors import AgentGradeError, HostError, SettingsError
 from pytest_agentgrade.escaping import escape, escape_bytes
 from pytest_agentgrade.plan import AttemptKey

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pytest_agentgrade.assignment.settings import Layer, Settings, resolve
+from pytest_agentgrade.assignment.layers import Layer
+from pytest_agentgrade.assignment.settings import Settings, resolve
 from pytest_agentgrade.attempt.agents import packages
 from pytest_agentgrade.attempt.agents.installing import installed_packages
 from pytest_agentgrade.attempt.agents.packages import LOCKS, PACKAGES, Registry, find_package
