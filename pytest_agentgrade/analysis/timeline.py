@@ -13,7 +13,7 @@ BALANCED, BLOCKED = "balanced", "blocked"
 _TAKING_TURNS = (BALANCED, "by-seed")
 """Orders of plans in which the modes of a cell run next to each other."""
 RUNS_APART = "they belong to two runs"
-PLANNED_APART = "they were planned apart"
+PLANNED_APART = "no balanced plan brought them together"
 SESSIONS_APART = "they ran in two sessions"
 OTHERS_BETWEEN = "other attempts ran between them"
 _Cell = tuple[str, int, int, int]
