@@ -29,6 +29,7 @@ from pytest_agentgrade.sandbox.locks import locks_folder
 from pytest_agentgrade.sandbox.owner import Owner
 from pytest_agentgrade.sandbox.reaper import Reaper
 from pytest_agentgrade.sandbox.sweep import remove_of_run, sweep
+from pytest_agentgrade.sandbox.temporary import sweep_folders
 from pytest_agentgrade.waiting import Waiting, held
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class Machine:
             client = connect()
             stack.callback(client.close)
             sweep(client)
+            sweep_folders()
             owner = Owner.current()
             reaper = stack.enter_context(Reaper(owner))
             stack.callback(_remove_rest, client, owner, run_id)

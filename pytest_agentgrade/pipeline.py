@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from pytest_agentgrade.plan import AttemptKey
 from pytest_agentgrade.records import model
 from pytest_agentgrade.records.store import AttemptStore
 from pytest_agentgrade.sandbox.image import Image
+from pytest_agentgrade.sandbox.temporary import temporary_folder
 from pytest_agentgrade.sandbox.volume import WorkspaceVolume
 from pytest_agentgrade.storing import (
     has_asked,
@@ -155,9 +155,8 @@ class Attempt:
     ) -> tuple[AgentRun, tuple[Exchange, ...]]:
         """The agent at work, on the clock, with the proxy as its only way out."""
         machine, seconds = self.machine, self.settings.task_seconds
-        with tempfile.TemporaryDirectory(prefix="agentgrade-") as private:
-            machine.reaper.watch_dir(Path(private))
-            exchange_dir = Path(private) / "x"
+        with temporary_folder() as private:
+            exchange_dir = private / "x"
             exchange_dir.mkdir()
             with (
                 machine.quiet_clock(),

@@ -6,13 +6,13 @@ import io
 import os
 import subprocess
 import tarfile
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_agentgrade.assignment.task import Task
 from pytest_agentgrade.errors import HostError
+from pytest_agentgrade.sandbox.temporary import temporary_folder
 from pytest_agentgrade.submission.tree import Tree
 
 BRANCH = "main"
@@ -54,9 +54,9 @@ def build(task: Task) -> Workspace:
 
     Nothing of the host's git configuration, umask, time zone or clock enters. Raises HostError when git fails.
     """
-    with tempfile.TemporaryDirectory(prefix="agentgrade-workspace-") as folder:
-        home = Path(folder, "home")
-        root = Path(folder, "work")
+    with temporary_folder() as folder:
+        home = folder / "home"
+        root = folder / "work"
         home.mkdir()
         _write_files(task.base, root)
         commit_id = _commit(root, home)

@@ -9,14 +9,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import ExitStack
-from pathlib import Path
 
 from pytest_agentgrade.errors import HostError
 from pytest_agentgrade.grading.program import command
 from pytest_agentgrade.grading.transport import TransportEnd, Who
+from pytest_agentgrade.sandbox.temporary import make_folder
 
 _DATA_BYTES = 128 * 1024 * 1024
 """RLIMIT_DATA counts what is mapped (8 MB for the stack of each thread), a container only what is touched."""
@@ -28,7 +27,7 @@ class LocalTransport:
     def __init__(self) -> None:
         with ExitStack() as undo:
             try:
-                self._folder = Path(tempfile.mkdtemp(prefix="agentgrade-"))
+                self._folder = make_folder()
                 undo.callback(shutil.rmtree, self._folder, ignore_errors=True)
                 self.scratch = str(self._folder / "scratch")
                 self._process = self._start()

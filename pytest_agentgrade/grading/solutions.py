@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from pytest_agentgrade.assignment.task import Task
 from pytest_agentgrade.errors import HostError, TaskAuthorError
+from pytest_agentgrade.sandbox.temporary import temporary_folder
 from pytest_agentgrade.submission.tree import Tree, TreeFile
 
 UNTOUCHED = "untouched"
@@ -78,8 +78,7 @@ def solution_tree(task: Task, name: str) -> Tree:
 
 @lru_cache(maxsize=256)
 def _patched(source: Path, patch: bytes, base: Tree) -> Tree:
-    with tempfile.TemporaryDirectory(prefix="agentgrade-") as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
         for path, file in base.items():
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tarfile
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from pytest_agentgrade.sandbox import recipe
 from pytest_agentgrade.sandbox.derive import PYTHON_LABEL, Use, derive, find_prepared, promote
 from pytest_agentgrade.sandbox.locks import locks_folder
 from pytest_agentgrade.sandbox.recipe import Part, Recipe
+from pytest_agentgrade.sandbox.temporary import temporary_folder
 from pytest_agentgrade.waiting import Waiting, held
 
 REPOSITORY = "agentgrade-sandbox"
@@ -139,8 +139,8 @@ def _build(client: docker.DockerClient, drawn: Recipe, tag: str, log: Log) -> Im
 @contextmanager
 def _packed(drawn: Recipe) -> Iterator[Path]:
     """The image as a tar file in a temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="agentgrade-image-") as folder:
-        archive = Path(folder, "image.tar")
+    with temporary_folder() as folder:
+        archive = folder / "image.tar"
         with tarfile.open(archive, "w", format=tarfile.GNU_FORMAT) as tar:
             for name, mode in recipe.FOLDERS.items():
                 _add_folder(tar, name, mode)
@@ -151,7 +151,7 @@ def _packed(drawn: Recipe) -> Iterator[Path]:
             for part in (*drawn.parts, *recipe.shared_libraries(drawn.parts)):
                 mode = 0o755 if os.access(part.source, os.X_OK) else 0o644
                 _add_file(tar, str(part.target), part.source.read_bytes(), mode)
-            for target, data in _bytecode(drawn.parts, Path(folder)):
+            for target, data in _bytecode(drawn.parts, folder):
                 _add_file(tar, str(target), data, 0o644)
         yield archive
 

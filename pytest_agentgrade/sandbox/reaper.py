@@ -1,7 +1,7 @@
 """Cleaning up after this process however it dies, SIGKILL included.
 
 A :class:`Reaper` starts a small process of its own session that reads a pipe. The kernel closes our end when we die,
-and the reaper then removes what we own: containers, volumes, networks, registered processes and folders.
+and the reaper then removes what we own: containers, volumes, networks, temporary folders and registered processes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from typing import Any, Self
 
 from pytest_agentgrade.errors import HostError
 from pytest_agentgrade.sandbox.owner import Owner, process_start_time
+from pytest_agentgrade.sandbox.temporary import remove_folders
 
 _POLL_SECONDS = 1.0
 _PASSES = (0.0, 1.0, 3.0)
@@ -42,11 +42,6 @@ class Reaper:
         start_time = process_start_time(pid)
         if start_time is not None:
             self._write({"kill": [pid, start_time]})
-
-    def watch_dir(self, path: Path) -> None:
-        """Have this existing folder removed when we die, if it still is the same folder then."""
-        status = path.stat()
-        self._write({"remove": [str(path.resolve()), status.st_dev, status.st_ino]})
 
     def __enter__(self) -> Self:
         theirs, self._pipe = os.pipe()  # neither end is inherited by programs that we start
@@ -137,9 +132,8 @@ def _clean_up(owner: Owner, messages: list[dict[str, Any]]) -> None:
     for message in messages:
         if "kill" in message:
             _kill(*message["kill"])
-    for message in messages:
-        if "remove" in message:
-            _remove_folder(*message["remove"])
+    with contextlib.suppress(HostError, OSError):
+        remove_folders(owner)
     for pause in _PASSES:
         time.sleep(pause)
         _remove_from_engine(owner)
@@ -149,15 +143,6 @@ def _kill(pid: int, start_time: int) -> None:
     if process_start_time(pid) == start_time:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
-
-
-def _remove_folder(path: str, device: int, inode: int) -> None:
-    try:
-        status = Path(path).lstat()
-    except OSError:
-        return
-    if (status.st_dev, status.st_ino) == (device, inode):
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def _remove_from_engine(owner: Owner) -> None:

@@ -31,7 +31,7 @@ def attempts(ids: list[str]) -> list[str]:
 @pytest.mark.parametrize("place", ["the repository", "an empty folder"])
 def test_ids_are_the_same_everywhere(tmp_path: Path, place: str) -> None:
     folder = PROJECT if place == "the repository" else tmp_path
-    ids = collected(folder, "--agent-mode=baseline,mtp", *QUIET_PLUGINS)
+    ids = collected(folder, "--agent-mode=baseline,mtp", "--agent-order=by-seed", *QUIET_PLUGINS)
     assert len(ids) == len(set(ids)) and {name.split("/")[1] for name in ids} == set(TASKS)
     for name in ids:
         task = name.split("/")[1]

@@ -21,14 +21,15 @@ from pytest_agentgrade.sandbox.image import Image
 from pytest_agentgrade.sandbox.owner import Owner, process_start_time
 from pytest_agentgrade.sandbox.reaper import Reaper
 from pytest_agentgrade.sandbox.sweep import sweep
+from pytest_agentgrade.sandbox.temporary import make_folder, sweep_folders
 
 DRIVER = """
-import json, os, subprocess, sys, tempfile, time
-from pathlib import Path
+import json, os, subprocess, sys, time
 from pytest_agentgrade.sandbox.container import Container, ContainerSpec
 from pytest_agentgrade.sandbox.engine import connect
 from pytest_agentgrade.sandbox.owner import Owner
 from pytest_agentgrade.sandbox.reaper import Reaper
+from pytest_agentgrade.sandbox.temporary import make_folder
 from pytest_agentgrade.sandbox.volume import WorkspaceVolume
 import contextlib
 
@@ -36,11 +37,10 @@ image, with_reaper = sys.argv[1], sys.argv[2] == "reaper"
 client, owner = connect(), Owner.current()
 with contextlib.ExitStack() as stack:
     child = subprocess.Popen(["sleep", "300"], start_new_session=True, stdout=subprocess.DEVNULL)
-    folder = tempfile.mkdtemp()
+    folder = str(make_folder())
     if with_reaper:
         reaper = stack.enter_context(Reaper(owner))
         reaper.watch(child.pid)
-        reaper.watch_dir(Path(folder))
     volume = stack.enter_context(WorkspaceVolume(client, image, owner, "killed", size=1 << 20))
     spec = ContainerSpec(image, ("sleep", "300"), "agent", volumes=(volume.mount(),))
     container = stack.enter_context(Container.start(client, spec, owner, "killed"))
@@ -103,43 +103,44 @@ def test_sigkill_leaves_nothing_behind(client: docker.DockerClient, image: Image
 def test_sweep_removes_what_the_dead_left_and_nothing_else(client: docker.DockerClient, image: Image) -> None:
     facts, driver = run_driver(image, with_reaper=False)
     mine = client.volumes.create(labels={"agentgrade": Owner.current().token})
+    folder, ours = Path(facts["folder"]), make_folder()
     try:
         sweep(client)
         assert len(leftovers(client, facts["token"])) == 3  # its owner lives
+        assert folder not in sweep_folders() and folder.exists()
         kill(driver)
         sweep(client)
         assert leftovers(client, facts["token"]) == []
+        assert folder in sweep_folders() and not folder.exists() and ours.exists()
         assert leftovers(client, Owner.current().token) == [mine.name]
     finally:
         kill_group(driver)
         mine.remove()
         subprocess.run(["kill", "-9", str(facts["child"])], check=True)
-        Path(facts["folder"]).rmdir()
+        ours.rmdir()
 
 
-def test_goodbye_removes_nothing(tmp_path: Path) -> None:
-    child = subprocess.Popen(["sleep", "300"])
+def test_goodbye_removes_nothing() -> None:
+    child, folder = subprocess.Popen(["sleep", "300"]), make_folder()
     try:
         with Reaper(Owner.current()) as reaper:
             reaper.watch(child.pid)
-            reaper.watch_dir(tmp_path)
         assert process_start_time(child.pid) is not None
-        assert tmp_path.exists()
+        assert folder.exists()
     finally:
+        folder.rmdir()
         child.kill()
         child.wait()
 
 
-def test_reused_ids_are_spared(tmp_path: Path) -> None:
+def test_reused_ids_are_spared() -> None:
     """What carries the number of a watched thing, but is another by now, stays."""
     child = subprocess.Popen(["sleep", "300"])
     try:
         start_time = process_start_time(child.pid)
         assert start_time is not None
         reaper._kill(child.pid, start_time - 1)
-        reaper._remove_folder(str(tmp_path), tmp_path.stat().st_dev, tmp_path.stat().st_ino + 1)
         assert child.poll() is None
-        assert tmp_path.exists()
         reaper._kill(child.pid, start_time)
         assert child.wait(20) == -signal.SIGKILL
     finally:
@@ -161,7 +162,7 @@ with Reaper(Owner.current()):
     assert (done.returncode, done.stdout) == (-signal.SIGKILL, b"up\n")
 
 
-def test_watching_without_a_reaper_is_an_error(tmp_path: Path) -> None:
+def test_watching_without_a_reaper_is_an_error() -> None:
     with pytest.raises(HostError, match="not running"):
         Reaper(Owner.current()).watch(os.getpid())
     with Reaper(Owner.current()) as running:
@@ -169,4 +170,4 @@ def test_watching_without_a_reaper_is_an_error(tmp_path: Path) -> None:
         running._process.kill()
         running._process.wait()
         with pytest.raises(HostError, match="has died"):
-            running.watch_dir(tmp_path)
+            running.watch(os.getpid())

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from importlib.metadata import distributions
 from pathlib import Path
@@ -23,6 +22,7 @@ from pytest_agentgrade.sandbox.derive import find_prepared
 from pytest_agentgrade.sandbox.image import Image, ensure_image
 from pytest_agentgrade.sandbox.layer import add_layer, is_binary, needed_libraries
 from pytest_agentgrade.sandbox.system_packages import can_install, find_program, install_packages
+from pytest_agentgrade.sandbox.temporary import temporary_folder
 
 PACKAGES_LABEL = "agentgrade.agent-packages"
 """Label of an image: ``name==version`` of all that was installed, with a space between."""
@@ -40,14 +40,14 @@ def build_agent_image(client: docker.DockerClient, package: AgentPackage, log: L
         log(f"image {package.tag} is there")
         return Image(package.tag, *found)
     base = ensure_image(client, log=log)
-    with tempfile.TemporaryDirectory(prefix="agentgrade-agent-") as folder:
-        root = Path(folder, "root")
+    with temporary_folder() as folder:
+        root = folder / "root"
         home = root / PLACE
         (home / "bin").mkdir(parents=True)
         _prepare_installer(package, log)
         log(f"installing {package.package} {package.version} from {package.registry.value}")
         install = {Registry.NPM: _install_npm, Registry.PYPI: install_pypi}[package.registry]
-        resolved = install(package, home, Path(folder))
+        resolved = install(package, home, folder)
         for name, path in package.programs:
             _link_program(package, home, name, path)
         needed_libraries(root, _binaries(home))
