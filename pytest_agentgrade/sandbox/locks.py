@@ -1,4 +1,4 @@
-"""Where the locks lie that processes of one user share on this host."""
+"""Where the locks and temporary files of one user lie on this host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def locks_folder() -> Path:
         folder.mkdir(mode=0o700, exist_ok=True)
         status = folder.lstat()
     except OSError as error:
-        raise HostError(f"cannot make the folder of locks and temporary files {folder}: {error}", "set TMPDIR") from error
+        raise HostError(f"cannot make our folder {folder}: {error}", "set TMPDIR") from error
     if status.st_uid != os.getuid() or not stat.S_ISDIR(status.st_mode):
         raise HostError(f"{folder} is no folder of yours", "remove it or set TMPDIR")
     return folder

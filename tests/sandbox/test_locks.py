@@ -33,6 +33,6 @@ def test_a_link_or_a_file_in_its_place_is_refused(temporary: Path) -> None:
         locks_folder()
     place.unlink()
     place.touch()
-    with pytest.raises(HostError, match="cannot make the folder of locks and temporary files"):
+    with pytest.raises(HostError, match="cannot make our folder"):
         locks_folder()
     assert list(elsewhere.iterdir()) == []
