@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_agentgrade import options
-from pytest_agentgrade.assignment.secrets import hidden_settings
+from pytest_agentgrade.assignment.secrets import hidden_settings, secrets_of_settings
 from pytest_agentgrade.assignment.settings import Settings
 from pytest_agentgrade.attempt.agents.base import Agent
 from pytest_agentgrade.errors import AgentGradeError, SettingsError, TaskAuthorError, as_fault
@@ -82,6 +83,16 @@ class GradingSession:
         _calm_report(config)
         notes = preset.notes(resolved, agent.version if agent else "") if preset else ()
         return cls(setup, notes, options.report_file(config))
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """What no report may show: the keys of the settings, and those of servers that come from elsewhere."""
+        from pytest_agentgrade.attempt.server.api_key import known_keys
+
+        setup = self.setup
+        words = [(*setup.settings.server_args, *mode.server_args) for mode in setup.modes]
+        found = {*secrets_of_settings(setup.settings.model_dump()), *known_keys(words)}
+        return tuple(sorted(found, key=len, reverse=True))
 
     def header(self) -> list[str]:
         """Lines for the top of the report: what runs, and every setting that is no default with its source."""

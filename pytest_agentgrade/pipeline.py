@@ -22,7 +22,6 @@ from pytest_agentgrade.attempt.exchange import Exchange
 from pytest_agentgrade.attempt.proxy import RecordingProxy
 from pytest_agentgrade.attempt.proxy_policy import ProxyPolicy
 from pytest_agentgrade.attempt.server import ProofStatus, RunningServer
-from pytest_agentgrade.attempt.server.httpcalls import authorization
 from pytest_agentgrade.errors import AgentGradeError, HostError, SettingsError, SubmissionRefused, as_fault
 from pytest_agentgrade.machine import Machine
 from pytest_agentgrade.plan import AttemptKey
@@ -186,7 +185,7 @@ class Attempt:
         log = self.store.path("exchanges.jsonl")
         return RecordingProxy(
             server.url, socket_path, self._policy(), log,
-            upstream_headers=authorization(server.key), is_auxiliary=self.agent.is_auxiliary,
+            key=server.key, is_auxiliary=self.agent.is_auxiliary,
         )  # fmt: skip
 
     def _policy(self) -> ProxyPolicy:

@@ -162,7 +162,7 @@ def pytest_runtest_makereport(
         from pytest_agentgrade.reporting.harmless import escape_report
 
         session.judge(item, call, report)
-        escape_report(report)
+        escape_report(report, session.keys)
     return report
 
 

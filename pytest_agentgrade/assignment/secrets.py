@@ -14,12 +14,14 @@ _WORDS = "key|token|password|passwd|secret"
 _FLAG = re.compile(rf"(?P<flag>--?(?:[\w-]*[-_])?(?:{_WORDS})|-hft)(?P<value>=.*)?", re.IGNORECASE | re.DOTALL)
 """``--api-key``, ``--hf-token``, ``-hft``; not ``--api-key-file``, which names a place."""
 _VARIABLE = re.compile(rf"(?:.*_)?(?:{_WORDS})", re.IGNORECASE | re.DOTALL)
-_SHORTEST = 4
+_WORD_LISTS = ("server_args", "agent_command")
+"""Settings that are words of a command line."""
+SHORTEST = 4
 """Shorter texts are no keys, and stand in every log."""
 
 
 def without_secrets(args: Iterable[str]) -> list[str]:
-    """Flags of a server with their keys hidden; done twice it is the same as once."""
+    """Words of a command line with their keys hidden; done twice it is the same as once."""
     shown, hide = [], False
     for word in args:
         match = None if hide else _FLAG.fullmatch(word)
@@ -29,11 +31,40 @@ def without_secrets(args: Iterable[str]) -> list[str]:
 
 
 def secret_values(args: Sequence[str]) -> tuple[str, ...]:
-    """The keys among the flags of a server, those behind commas one by one too; longest first."""
+    """The keys among the words of a command line, those behind commas one by one too; longest first."""
     found = {word.removeprefix(f"{_name(word)}=") for word, shown in zip(args, without_secrets(args), strict=True)
              if word != shown}  # fmt: skip
     parts = {part for value in found for part in (value, *value.split(","))}
-    return tuple(sorted((part for part in parts if len(part) >= _SHORTEST), key=len, reverse=True))
+    return tuple(sorted((part for part in parts if len(part) >= SHORTEST), key=len, reverse=True))
+
+
+def secrets_of_settings(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """All keys that settings hold as plain values, those of their modes among them; longest first."""
+    environment = settings.get("agent_env") or {}
+    tables = (settings, *(settings.get("modes") or {}).values())
+    words = [list(map(str, table.get(name) or ())) for table in tables for name in _WORD_LISTS]
+    found = {value for given in words for value in secret_values(given)} | set(secret_variables(environment))
+    return tuple(sorted(found, key=len, reverse=True))
+
+
+def secret_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys among the values of environment variables; longest first."""
+    found = {text for name, text in environment.items() if is_secret_variable(name) and len(text) >= SHORTEST}
+    return tuple(sorted(found, key=len, reverse=True))
+
+
+def hide(text: str, secrets: Iterable[str]) -> str:
+    """``text`` without these keys; give those first that others are part of."""
+    for secret in secrets:
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+def hide_in_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
+    """The same for what is not known to be text."""
+    for secret in secrets:
+        data = data.replace(secret.encode(), HIDDEN.encode())
+    return data
 
 
 def is_secret_variable(name: str) -> bool:
@@ -74,7 +105,7 @@ def _name(word: str) -> str:
 
 
 def _hidden(name: str, value: Any) -> Any:
-    if name == "server_args" and isinstance(value, list | tuple):
+    if name in _WORD_LISTS and isinstance(value, list | tuple):
         return without_secrets(map(str, value))
     if name == "agent_env" and isinstance(value, Mapping):
         return {variable: HIDDEN if is_secret_variable(variable) else text for variable, text in value.items()}

@@ -28,6 +28,7 @@ from pytest_agentgrade.attempt.proxy_limits import MAX_REFUSED, Allowance, Over,
 from pytest_agentgrade.attempt.proxy_log import ExchangeLog
 from pytest_agentgrade.attempt.proxy_policy import MAX_BODY_BYTES, BadRequest, ProxyPolicy, count_parts, encode
 from pytest_agentgrade.attempt.proxy_socket import serve_unix
+from pytest_agentgrade.attempt.server.httpcalls import authorization
 from pytest_agentgrade.errors import HostError
 
 _CONNECT_SECONDS = 10.0
@@ -52,15 +53,19 @@ class RecordingProxy:
         policy: ProxyPolicy,
         log_path: Path,
         *,
-        upstream_headers: Mapping[str, str] | None = None,
+        key: str = "",
         is_auxiliary: Callable[[Mapping[str, Any]], bool] = lambda _request: False,
     ) -> None:
-        """``is_auxiliary`` tells requests that do not serve the task; they have a turn limit of their own."""
+        """``key`` is the server's API key, if it wants one.
+
+        ``is_auxiliary`` tells requests that do not serve the task; they have a turn limit of their own.
+        """
         self._upstream = upstream.rstrip("/")
         self._socket_path = socket_path
         self._policy = policy
         self._log_path = log_path
-        self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", **(upstream_headers or {})}
+        self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", **authorization(key)}
+        self._key = key
         self._origin = time.monotonic()
         self._exchanges: list[Exchange] = []
         self._is_auxiliary = is_auxiliary
@@ -231,7 +236,7 @@ class RecordingProxy:
             upstream = await self._session.post(f"{self._upstream}{CHAT_PATH}", data=body, headers=headers)
             flight.upstream, flight.status = upstream, upstream.status
             if upstream.status != 200 or not flight.body["stream"]:
-                return await pass_whole(flight, upstream)
+                return await pass_whole(flight, upstream, self._key)
             return await pass_stream(request, flight, upstream)
         except ClientConnectorError as error:
             # Nothing listens any more: the server is gone for good, and 404 makes the agent stop.

@@ -9,6 +9,7 @@ from typing import Any
 
 from aiohttp import ClientError, ClientResponse, web
 
+from pytest_agentgrade.assignment.secrets import hide_in_bytes
 from pytest_agentgrade.attempt.exchange import Cut, Exchange
 from pytest_agentgrade.attempt.loop_watch import LoopWatch
 from pytest_agentgrade.attempt.proxy_stream import ReplyParts, StreamReader
@@ -81,9 +82,14 @@ class Flight:
         )
 
 
-async def pass_whole(flight: Flight, upstream: ClientResponse) -> web.Response:
-    """Pass on a reply that is one body: an error, or a completion that is not streamed."""
+async def pass_whole(flight: Flight, upstream: ClientResponse, key: str) -> web.Response:
+    """Pass on a reply that is one body: an error, or a completion that is not streamed.
+
+    A server may repeat the ``key`` that it does not accept: that is neither recorded nor the agent's business.
+    """
     payload = await upstream.read()
+    if upstream.status != 200 and key:
+        payload = hide_in_bytes(payload, [key])
     flight.first_byte = flight.first_token = time.monotonic()
     reader = StreamReader(flight.parts)
     reader.feed(b"data: " + payload.replace(b"\n", b" ") + b"\n")

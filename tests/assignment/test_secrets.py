@@ -4,8 +4,11 @@ import pytest
 
 from pytest_agentgrade.assignment.secrets import (
     hidden_settings,
+    hide,
     is_secret_variable,
     secret_values,
+    secret_variables,
+    secrets_of_settings,
     with_secrets,
     without_secrets,
 )
@@ -51,6 +54,26 @@ def test_settings_are_hidden_and_come_back_from_the_file() -> None:
     back = with_secrets(recorded, file, "run.json")
     assert back["server_args"] == file["server_args"] and back["agent_env"] == file["agent_env"]
     assert back["modes"]["m"]["server_args"] == ["--hf-token", KEY]
+
+
+def test_the_words_of_an_agents_command_are_hidden_too() -> None:
+    given = {"agent_command": ["my-agent", "--api-key", KEY, "{prompt_file}"]}
+    recorded = hidden_settings(given)
+    assert recorded["agent_command"] == ["my-agent", "--api-key", "(hidden)", "{prompt_file}"]
+    assert with_secrets(recorded, given, "run.json") == given
+
+
+def test_all_keys_of_settings_are_known() -> None:
+    settings = {
+        "server_args": ["--api-key", "of-all,of-one"], "agent_command": ["a", "--token=of-agent"], "model": "m",
+        "agent_env": {"A_KEY": "of-environment", "NAME": "shown", "B_KEY": "abc"},
+        "modes": {"m": {"server_args": ["--hf-token", "of-mode"]}, "n": {"server_args": None}},
+    }  # fmt: skip
+    found = secrets_of_settings(settings)
+    assert set(found) == {"of-all,of-one", "of-all", "of-one", "of-agent", "of-environment", "of-mode"}
+    assert found[0] == "of-environment" and hide("of-all,of-one of-mode shown", found) == "(hidden) (hidden) shown"
+    assert secrets_of_settings({}) == ()
+    assert secret_variables({"X_TOKEN": "1234", "Y_TOKEN": "12345", "Z": "123456"}) == ("12345", "1234")
 
 
 @pytest.mark.parametrize("file", [{}, {"server_args": ["--hf-token", KEY]}, {"server_args": 5}])

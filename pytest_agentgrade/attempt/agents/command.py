@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pytest_agentgrade.assignment.secrets import hidden_settings, without_secrets
 from pytest_agentgrade.assignment.settings import Settings, suggest
 from pytest_agentgrade.attempt.agents.base import MODEL_URL, PROMPT_PLACE, WORKSPACE_PLACE, AgentBase, AgentNeeds
 from pytest_agentgrade.errors import SettingsError
@@ -43,9 +44,10 @@ class CommandAgent(AgentBase):
 
     @property
     def version(self) -> str:
-        """The command itself: another command is another agent."""
-        shown = " ".join(self.words)
-        return f"{shown} {sorted(self.environment.items())}" if self.environment else shown
+        """The command itself, without keys, which is stored and shown: another command is another agent."""
+        shown = " ".join(without_secrets(self.words))
+        environment = hidden_settings({"agent_env": self.environment})["agent_env"]
+        return f"{shown} {sorted(environment.items())}" if environment else shown
 
     @property
     def needs(self) -> AgentNeeds:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import docker
 
+from pytest_agentgrade.assignment.secrets import hide_in_bytes, secret_values, secret_variables
 from pytest_agentgrade.attempt.agents import forwarder_program
 from pytest_agentgrade.attempt.agents.base import (
     EXCHANGE_PLACE,
@@ -86,9 +87,10 @@ def run_agent(
     """
     _fill(exchange_dir, agent, prompt)
     spec = _spec(image, agent, (volume, home), exchange_dir, limits, runtime)
+    keys = (*secret_values(agent.command()), *secret_variables(agent.env()))
     with Container.start(client, spec, owner, run_id) as container:
         output = AgentOutput()
-        _await_start(container, output)
+        _await_start(container, output, keys)
         started_at = time.time()
         on_start(output.started)
         ended = _follow(container, output, output.started + seconds)
@@ -108,8 +110,8 @@ def run_agent(
         seconds=clock,
         events=events,
         finished=agent.finished(events),
-        stdout_tail=_tail(output.tail),
-        stderr_tail=_tail(container.stderr),
+        stdout_tail=_tail(output.tail, keys),
+        stderr_tail=_tail(container.stderr, keys),
     )
 
 
@@ -155,7 +157,7 @@ def _spec(
     )
 
 
-def _await_start(container: Container, output: AgentOutput) -> None:
+def _await_start(container: Container, output: AgentOutput, keys: tuple[str, ...]) -> None:
     """Read up to the forwarder's first line; what follows in the same piece belongs to the agent."""
     head = b""
     while not head.startswith(forwarder_program.STARTS):
@@ -166,7 +168,11 @@ def _await_start(container: Container, output: AgentOutput) -> None:
         head += data
         if not data or len(head) > len(forwarder_program.STARTS) + TAIL_BYTES:
             end = container.end()
-            reason = end.host_error or escape_bytes(container.stderr, 500) or f"exit code {end.exit_code}"
+            reason = (
+                end.host_error
+                or escape_bytes(hide_in_bytes(container.stderr, keys), 500)
+                or f"exit code {end.exit_code}"
+            )
             raise AgentError(f"the agent was not started: {reason}", "does the image have python3?")
     output.started = time.monotonic()
     output.add(head[len(forwarder_program.STARTS) :])
@@ -213,5 +219,6 @@ def _drain(container: Container) -> None:
             return
 
 
-def _tail(data: bytes) -> str:
-    return escape_bytes(data[-8_000:], 8_000, keep_newlines=True)
+def _tail(data: bytes, keys: tuple[str, ...]) -> str:
+    """The end of an agent's output; what keys it was given and has written there are hidden."""
+    return escape_bytes(hide_in_bytes(data, keys)[-8_000:], 8_000, keep_newlines=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from pytest_agentgrade.assignment.secrets import SHORTEST
 from pytest_agentgrade.errors import SettingsError
 
 VARIABLE = "AGENTGRADE_API_KEY"
@@ -38,6 +40,18 @@ def key_of_url(server: str) -> str:
             f"write it without; an API key goes into the environment variable {VARIABLE}",
         )
     return os.environ.get(VARIABLE, "")
+
+
+def known_keys(words: Iterable[Sequence[str]]) -> set[str]:
+    """All keys there are for servers with these flags, or for one that runs already; none of a file that is not there.
+
+    Texts so short that they stand in every log are left out.
+    """
+    found = {os.environ.get(VARIABLE, ""), *os.environ.get(_OF_LLAMA_SERVER, "").split(",")}
+    for argv in words:
+        with suppress(SettingsError):
+            found.add(key_of_flags(argv))
+    return {key for key in found if len(key) >= SHORTEST}
 
 
 def _first(text: str, separator: str) -> str:

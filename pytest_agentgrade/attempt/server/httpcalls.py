@@ -8,6 +8,7 @@ import urllib.request
 from typing import Any
 from urllib.parse import urlsplit
 
+from pytest_agentgrade.assignment.secrets import hide_in_bytes
 from pytest_agentgrade.errors import ServerError
 from pytest_agentgrade.escaping import escape_bytes
 
@@ -52,7 +53,8 @@ def _call(url: str, path: str, body: bytes | None, timeout: float, key: str) -> 
             return answer
     except urllib.error.HTTPError as error:
         with error:
-            text = escape_bytes(error.read(2_000), 500)
+            said = error.read(2_000)  # servers repeat a key that they do not know
+        text = escape_bytes(hide_in_bytes(said, [key] if key else []), 500)
         raise Unanswered(f"{url}{path} answered status {error.code}: {text}", status=error.code) from error
     except (OSError, ValueError) as error:
         raise Unanswered(f"{url}{path} does not answer: {error}") from error

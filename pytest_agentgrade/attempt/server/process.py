@@ -7,10 +7,10 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pytest_agentgrade.assignment.secrets import HIDDEN, secret_values
+from pytest_agentgrade.assignment.secrets import hide, hide_in_bytes, secret_values
 from pytest_agentgrade.errors import HostError
 from pytest_agentgrade.escaping import escape_bytes
 
@@ -61,12 +61,12 @@ class WatchedProcess:
         if not self._secrets or not self.log_path.is_file():
             return
         said = self.log_path.read_bytes()
-        if (shown := _without(said, self._secrets)) != said:
+        if (shown := hide_in_bytes(said, self._secrets)) != said:
             self.log_path.write_bytes(shown)
 
     def log_tail(self, lines: int = 15) -> str:
         """The last lines of its output, escaped."""
-        return _without(log_tail(self.log_path, lines).encode(), self._secrets).decode()
+        return hide(log_tail(self.log_path, lines), self._secrets)
 
     def peak_rss_bytes(self) -> int | None:
         """Largest resident memory so far; None when the process is gone."""
@@ -105,12 +105,6 @@ class WatchedProcess:
                 os.killpg(self._popen.pid, number)
             except ProcessLookupError:
                 return
-
-
-def _without(text: bytes, secrets: Iterable[str]) -> bytes:
-    for secret in secrets:
-        text = text.replace(secret.encode(), HIDDEN.encode())
-    return text
 
 
 def log_tail(path: Path, lines: int = 15) -> str:

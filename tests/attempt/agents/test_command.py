@@ -48,3 +48,8 @@ def test_an_unknown_placeholder_is_told() -> None:
 def test_another_command_is_another_version() -> None:
     versions = {CommandAgent(("a", word), env).version for word in "bc" for env in ({}, {"X": "1"})}
     assert len(versions) == 4
+
+
+def test_a_version_holds_no_key() -> None:
+    version = CommandAgent(("a", "--api-key=sk-1234567"), {"B_TOKEN": "tk-1234567", "C": "shown"}).version
+    assert version == "a --api-key=(hidden) [('B_TOKEN', '(hidden)'), ('C', 'shown')]"
