@@ -95,13 +95,16 @@ class _Budget:
 
     def spend(self, depth: int, characters: int = 0) -> None:
         self.nodes -= 1
-        self.characters -= characters
         if self.nodes < 0:
             raise WireError(f"a value of more than {MAX_NODES:,} parts")
-        if self.characters < 0:
-            raise WireError(f"a value of more than {MAX_FRAME:,} bytes")
         if depth > MAX_DEPTH:
             raise WireError(f"a value nested deeper than {MAX_DEPTH}")
+        self.take(characters)
+
+    def take(self, characters: int) -> None:
+        self.characters -= characters
+        if self.characters < 0:
+            raise WireError(f"a value of more than {MAX_FRAME:,} bytes")
 
 
 def encode(value: Any, opaque: Opaque) -> Any:
@@ -153,7 +156,10 @@ def decode(tree: Any, special: Special) -> Any:
 
 def _decode(tree: Any, special: Special, depth: int, budget: _Budget) -> Any:
     budget.spend(depth)
-    if tree is None or type(tree) in (bool, str):
+    if type(tree) is str:
+        budget.take(len(tree))
+        return tree
+    if tree is None or type(tree) is bool:
         return tree
     if type(tree) is not list or len(tree) < 2 or type(tree[0]) is not str:
         raise WireError("a value without a type")
@@ -161,7 +167,7 @@ def _decode(tree: Any, special: Special, depth: int, budget: _Budget) -> Any:
     if tag in _READ_ATOM:
         if len(tree) != 2 or type(body) is not str:
             raise WireError(f"a value of type {tag!r} that is no text")
-        return _READ_ATOM[tag](body)
+        return _read_atom(tag, body, budget)
     if tag not in _READ_SERIES:
         return special(tag, tree[1:])
     if len(tree) != 2 or type(body) is not list:
@@ -175,6 +181,14 @@ def _decode(tree: Any, special: Special, depth: int, budget: _Budget) -> Any:
     if len(made) != len(items):
         raise WireError("a set that holds an element twice")
     return made
+
+
+def _read_atom(tag: str, body: str, budget: _Budget) -> Any:
+    """Counted as :func:`encode` counts: what comes in can be compared, and sent again, without being over a cap."""
+    value = _READ_ATOM[tag](body)
+    _tag, _write, size = _ATOMS[type(value)]
+    budget.take(size(value))
+    return value
 
 
 def _read_dict(body: list[Any], special: Special, depth: int, budget: _Budget) -> dict[Any, Any]:

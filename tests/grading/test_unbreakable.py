@@ -35,6 +35,13 @@ def poke(values, junk):
             try: list(value)
             except Exception: pass
 
+def beyond_caps(value):
+    import sys  # the driver would not send such a value by itself
+    frame = sys._getframe()
+    while "encode_many" not in frame.f_globals: frame = frame.f_back
+    frame.f_globals["encode_many"].__globals__.update(MAX_FRAME=10**9, MAX_DIGITS=10**9)
+    return value
+
 class Odd:
     def __getattr__(self, name):
         if name.startswith("__"): raise AttributeError(name)
@@ -54,6 +61,8 @@ ODD = {
     "objects": "def f(*a, **k): poke([*a, *k.values()], [(Odd(), Odd()), ('zz', 'zz'), ()]); return Odd()",
     "names": "def f(*a, **k): poke([*a, *k.values()], [('zz', 'zz')]); return ['zz'] if a else Odd()",
     "errors": "def f(*a, **k): poke([*a, *k.values()], [(None,), ([], {})]); raise OSError(5, 'x')",
+    "large": "import datetime\ndef f(*a, **k): return beyond_caps([datetime.date.max] * 30_000 + ['x' * 3_300_000])",
+    "digits": "import decimal\ndef f(*a, **k): return beyond_caps(decimal.Decimal('1' * 100_020))",
     "mixture": "def f(*a, **k): return [1, 'a', None, Odd(), [Odd()], {Odd(): 1}]",
 }
 

@@ -130,6 +130,21 @@ def test_malformed_value_is_refused(tree: Any) -> None:
         wire.decode(tree, refuse)
 
 
+@pytest.mark.parametrize(
+    "tree",
+    [
+        ["l", [["D", "2001-01-01"]] * 30_000 + ["x" * 3_300_000]],
+        ["l", [["d", "1" * 55]] * 59_000],
+        ["d", "1" * (wire.MAX_DIGITS + 20)],
+    ],
+)
+def test_what_can_be_read_can_be_written(tree: Any) -> None:
+    """Else a candidate, which writes what it likes, would make a check break where it compares an answer."""
+    assert len(json.dumps(tree, separators=(",", ":"))) < wire.MAX_FRAME
+    with pytest.raises(wire.WireError, match="of more than"):
+        wire.decode(tree, lambda *_: None)
+
+
 def test_colliding_keys_are_refused_before_they_cost_time() -> None:
     prime = 2**61 - 1
     keys = [["i", hex(number * prime)] for number in range(1, 5_000)]
