@@ -80,8 +80,8 @@ class Answer(_Refusing):
         return render(self._value)
 
 
-class _Method:
-    """A method of a Handle, to be called; pytest shows it where it explains an assertion."""
+class _Method(_Refusing):
+    """A method of a Handle, to be called: it has no truth itself. pytest shows it where it explains an assertion."""
 
     __slots__ = ("_handle", "_name")
 

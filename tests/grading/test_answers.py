@@ -210,3 +210,11 @@ def test_nested_quotes_do_not_grow_with_every_level() -> None:
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:
         tracemalloc.stop()
+
+
+def test_a_method_that_was_not_called_is_no_truth() -> None:
+    """``assert cache.purge`` would pass whatever the candidate does."""
+    method = Handle(lambda *_: None, 1).purge
+    assert repr(method) == "purge"
+    with pytest.raises(TaskAuthorError, match="its truth"):
+        assert method
