@@ -139,15 +139,15 @@ class GradingSession:
             return
         worker = getattr(config, "workerinput", None)
         self._controller = worker is None
+        self._narrate = narrator(config)
         if self._controller:
             from pytest_agentgrade.attempt.serving import check_running_servers
             from pytest_agentgrade.machine import check_host
 
-            check_host(self.setup.settings, self.setup.agent)
+            check_host(self.setup.settings, self.setup.agent, self._narrate)
             if self.setup.patches is None:
                 check_running_servers(self.setup.settings, self.setup.modes)
         folder = self._choose_folder(config) if worker is None else Path(worker[_WORKER_INPUT])
-        self._narrate = narrator(config)
         if getattr(config.option, "numprocesses", None):
             config.pluginmanager.register(NewsOfWorkers(self.setup.plan, self._narrate), "agentgrade-news-of-workers")
         self.run = Run.open(self.setup, folder, None if worker is None else worker["testrunuid"], self._narrate)

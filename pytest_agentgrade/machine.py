@@ -37,25 +37,33 @@ if TYPE_CHECKING:
     from pytest_agentgrade.grading.candidate import Candidate
 
 
-def check_host(settings: Settings, agent: Agent | None) -> None:
-    """What a run would stumble over at its first attempt: no engine that answers, no such runtime, no agent's image.
+def check_host(settings: Settings, agent: Agent | None, log: Callable[[str], None]) -> None:
+    """What a run would stumble over at its first attempt: no engine that answers, no such runtime or image.
 
-    Raises EngineUnavailable, or SettingsError with what to do.
+    Images that the user gave are made ready. Raises EngineUnavailable, or SettingsError with what to do.
     """
     client = connect()
     try:
         if settings.runtime is not None:
             check_runtime(client, settings.runtime)
-        if agent is not None and agent.needs.image is not None and agent.needs.image_hint:
-            _agent_image(client, agent.name, agent.needs.image, agent.needs.image_hint)
+        if settings.image is not None:
+            ensure_image(client, settings.image, log=log)
+        if agent is not None:
+            _own_image(client, agent, log)
     finally:
         client.close()
 
 
-def _agent_image(client: docker.DockerClient, agent: str, tag: str, hint: str) -> Image:
+def _own_image(client: docker.DockerClient, agent: Agent, log: Callable[[str], None]) -> Image | None:
+    """The image of an agent that brings one."""
+    tag, hint = agent.needs.image, agent.needs.image_hint
+    if tag is None:
+        return None
+    if not hint:
+        return ensure_image(client, tag, log=log, use=Use.AGENT)
     found = find_prepared(client, tag)
     if found is None:
-        raise SettingsError(f"agent {agent}: its image {tag} is not on this engine", hint)
+        raise SettingsError(f"agent {agent.name}: its image {tag} is not on this engine", hint)
     return Image(tag, *found)
 
 
@@ -101,12 +109,7 @@ class Machine:
 
     def agent_image(self, agent: Agent) -> Image:
         """The image that the agent runs in. SettingsError with what to do when it is not there."""
-        needs = agent.needs
-        if needs.image is None:
-            return self.image
-        if not needs.image_hint:
-            return ensure_image(self.client, needs.image, log=self.log, use=Use.AGENT)
-        return _agent_image(self.client, agent.name, needs.image, needs.image_hint)
+        return _own_image(self.client, agent, self.log) or self.image
 
     @contextmanager
     def quiet_clock(self) -> Generator[None, None, None]:

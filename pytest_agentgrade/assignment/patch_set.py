@@ -16,7 +16,7 @@ from pathlib import Path
 from pytest_agentgrade.errors import SettingsError
 
 _ENDINGS = (".patch", ".diff")
-_OF_MODE = re.compile(r"(?P<task>.+?)-\d+(-r\d+)?")
+_OF_MODE = re.compile(r"(?P<task>.+?)-(?P<seed>\d+)(-r\d+)?")
 _LIKENESS = 0.8
 _MANY = 5
 """So many names are told, and that there are more."""
@@ -65,8 +65,16 @@ class PatchSet:
         others = [path.name for path in sorted(self.folder.iterdir()) if path.is_dir() and _patches(path)]
         if unasked := [name for name in others if name not in modes]:
             return f"it has patches in {few(unasked)}: name them with --agent-mode={','.join(unasked)}"
+        if seeds := self._seeds(modes, strays):
+            return f"it has patches for other seeds: name them with --agent-seed={','.join(map(str, seeds))}"
         there = f"there is {few(strays)}: " if strays else ""
         return f"{there}name the files TASK.patch"
+
+    def _seeds(self, modes: Sequence[str], strays: Sequence[str]) -> list[int]:
+        """The seeds that patches of these modes are named for."""
+        paths = [path for mode in modes for path in _patches(self.folder / mode)]
+        names = [path.stem for path in paths if path.relative_to(self.folder).as_posix() not in strays]
+        return sorted({int(match["seed"]) for match in map(_OF_MODE.fullmatch, names) if match})
 
 
 def _patches(folder: Path) -> list[Path]:

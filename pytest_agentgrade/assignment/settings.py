@@ -138,8 +138,10 @@ class Settings(_Model):
                 known[name] = new(name)
             elif name not in known:
                 raise SettingsError(f"unknown mode {name!r}", suggest(name, known))
-        if not picked or len(set(picked)) != len(picked):
-            raise SettingsError(f"--agent-mode={','.join(picked)} names no mode, or one twice", "name each mode once")
+        if not any(picked):
+            raise SettingsError("--agent-mode= names no mode", "such as --agent-mode=baseline,mtp")
+        if len(set(picked)) != len(picked):
+            raise SettingsError(f"--agent-mode={','.join(picked)} names a mode twice", "name each mode once")
         return tuple(known[name] for name in picked)
 
 

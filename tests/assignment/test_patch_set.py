@@ -47,6 +47,13 @@ def test_folders_of_modes_that_were_not_asked_for_are_named(tmp_path: Path) -> N
         prepared(tmp_path, "mtp/csv_ledger.patch", "baseline/csv_ledger.patch", "x/README.md")
 
 
+def test_patches_for_other_seeds_are_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="it has patches for other seeds: name them with --agent-seed=7,30"):
+        prepared(
+            tmp_path, "m/csv_ledger-7.patch", "m/csv_ledger-30.patch", "m/nothing-8.patch", modes=("m",), seeds=[1]
+        )
+
+
 def test_where_nothing_fits_it_is_said_what_there_is(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"holds no patch for .* - there is a\.patch, b\.patch: name the files"):
         prepared(tmp_path, "b.patch", "a.patch")

@@ -96,7 +96,11 @@ def test_own_modes_stand_beside_the_built_in_ones_or_replace_them() -> None:
 
 @pytest.mark.parametrize(
     ("names", "message"),
-    [(["mpt"], r"unknown mode 'mpt' - did you mean 'mtp'\?"), ([], "names no mode"), (["mtp", "mtp"], "or one twice")],
+    [
+        (["mpt"], r"unknown mode 'mpt' - did you mean 'mtp'\?"),
+        ([], "names no mode"),
+        (["mtp", "mtp"], "names a mode twice"),
+    ],
 )
 def test_modes_are_picked_by_name(names: list[str], message: str) -> None:
     with pytest.raises(SettingsError, match=message):

@@ -88,11 +88,10 @@ def test_python_is_all_that_the_way_to_the_model_needs(
 
 
 def test_an_image_without_python_is_told_with_what_it_needs(tmp_path: Path, without_python: str) -> None:
-    run = graded(tmp_path, as_the_file_alone, settings(without_python))
-    (record,) = run.records.values()
-    assert record.agent is None and record.fault is not None and record.fault.fault == "user", run.output
-    assert f"image '{without_python}' cannot be used" in record.fault.message
-    assert record.fault.hint.startswith("an agent's image needs python3 (3.8 or newer) on its PATH")
+    done = graded(tmp_path, as_the_file_alone, settings(without_python))
+    assert done.code == pytest.ExitCode.USAGE_ERROR and f"image '{without_python}' cannot be used" in done.output
+    assert " - an agent's image needs python3 (3.8 or newer) on its PATH" in done.output
+    assert not (tmp_path / "agentgrade-runs").exists(), "told before anything starts"
 
 
 def test_a_python_too_old_says_so() -> None:

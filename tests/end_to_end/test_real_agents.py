@@ -36,7 +36,7 @@ AT_ONCE = ("solve", "budget", "overflow", "compact", "repeat")
 """They end by themselves."""
 BY_CLOCK = ("slow", "hang", "error_500", "cut")
 """The clock ends them, at the latest."""
-CLOCK = {AT_ONCE: 240.0, BY_CLOCK: 40.0}
+CLOCK = {AT_ONCE: 240.0, BY_CLOCK: 50.0}
 ENDINGS = {
     "budget": "response_budget_in_reasoning", "overflow": "prompt_overflow", "compact": "prompt_overflow",
     "repeat": "turn_limit", "slow": "task_clock", "hang": "task_clock", "error_500": "server_error",

@@ -46,7 +46,7 @@ def test_a_run_asks_the_engine_for_no_image_from_elsewhere(tmp_path: Path) -> No
 
 def test_a_run_with_an_image_that_is_not_there_says_so_and_pulls_nothing(tmp_path: Path) -> None:
     done = graded(tmp_path, f'image = "{MISSING}"\n')
-    assert done.code == 1 and "1 error" in done.output
+    assert done.code == 4 and not (tmp_path / "agentgrade-runs").exists(), "refused before anything starts"
     assert f"`docker pull {MISSING}`" in done.output.replace("\n", " ")
     assert pulls(tmp_path) == []
 

@@ -45,7 +45,7 @@ def test_help_and_version_survive_any_mistake(tmp_path: Path, flag: str) -> None
 MISTAKES = [
     (("--agent-mode=mpt",), "unknown mode 'mpt' - did you mean 'mtp'?"),
     (("--agent-mode=",), "names no mode"),
-    (("--agent-mode=mtp,mtp",), "or one twice"),
+    (("--agent-mode=mtp,mtp",), "names a mode twice"),
     (("--agent-mode=mtp", "--agent-task=expiring_cash"), "unknown task 'expiring_cash' - did you mean 'expiring_c"),
     (("--agent-mode=mtp", "--agent-seed=4242,x"), "--agent-seed=4242,x cannot be read"),
     (("--agent-mode=mtp", "--agent-seed=1,1"), "names a value twice - use --agent-repeat"),
