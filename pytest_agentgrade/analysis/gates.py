@@ -64,12 +64,18 @@ class GateResult:
     """Why it has no answer; then it counts as tripped."""
     meaning: str = ""
     """The answer as a sentence, with the values found."""
+    judged: bool = True
+    """False: its modes may not be compared, whatever its figures are; ``undecided`` says which, and it has tripped."""
+    note: str = ""
+    """What has to be known beside the answer."""
 
     def line(self) -> str:
         """One line for people."""
+        if not self.judged:
+            return f"gate not judged: {self.undecided}: {self.text}"
         if self.undecided:
             return f"gate FAILED: undecided, since {self.undecided}: {self.text}"
-        return f"gate {'FAILED' if self.tripped else 'passed'}: {self.meaning}"
+        return f"gate {'FAILED' if self.tripped else 'passed'}: {self.meaning}{'; ' if self.note else ''}{self.note}"
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,10 @@ class Gate:
     names: Mapping[str, str]
     """Place holder in the tree -> ``MODE.METRIC``, either of which may have dots of its own."""
     tree: ast.expr
+
+    def modes(self, figures: Figures) -> tuple[str, ...]:
+        """The modes that it names, each once; GateError as of :meth:`evaluate`."""
+        return tuple(dict.fromkeys(_mode_of(self.text, figures, name) for name in self.names.values()))
 
     def evaluate(self, figures: Figures) -> GateResult:
         """Trip or not. GateError names an unknown mode or metric and suggests one."""
@@ -214,12 +224,16 @@ def _arithmetic(op: ast.operator, left: float, right: float) -> float:
     return result
 
 
-def _look_up(text: str, figures: Figures, name: str) -> float | None:
+def _mode_of(text: str, figures: Figures, name: str) -> str:
     modes = [mode for mode in figures if name.startswith(f"{mode}.")]
     if not modes:
         mode = _meant_mode(figures, name)
         raise _bad(text, f"there is no mode {mode!r}", suggest(mode, figures))
-    mode = max(modes, key=len)
+    return max(modes, key=len)
+
+
+def _look_up(text: str, figures: Figures, name: str) -> float | None:
+    mode = _mode_of(text, figures, name)
     metric = name[len(mode) + 1 :]
     if metric in figures[mode]:
         return figures[mode][metric]

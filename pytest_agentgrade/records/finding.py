@@ -38,7 +38,9 @@ def newest_runs(rootdir: Path, modes: Sequence[str]) -> list[Path]:
     for mode in modes:
         folder = next((folder for folder in _newest_first(rootdir) if _has_graded(folder, mode)), None)
         if folder is None:
-            raise SettingsError(f"no run of mode {mode!r} in {rootdir / RUNS_FOLDER}", f"pytest --agent-mode={mode}")
+            hint = f"pytest --agent-mode={','.join(modes)}"
+            hint += ": one run of all of them has the same inputs for each" if len(modes) > 1 else ""
+            raise SettingsError(f"no run of mode {mode!r} in {rootdir / RUNS_FOLDER}", hint)
         if folder not in found:
             found.append(folder)
     return found

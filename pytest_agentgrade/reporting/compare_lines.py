@@ -13,6 +13,10 @@ from pytest_agentgrade.reporting.noise_text import noise_lines, placebo_lines, p
 from pytest_agentgrade.reporting.verdict_text import p_value, verdict_lines
 from pytest_agentgrade.wording import counted
 
+_OTHER_DRAWS = (
+    "Other draws: the checks of these attempts were given other random inputs. Run the modes in one run "
+    "(pytest --agent-mode={modes}), or give each run --agent-draws=FILE with the same file."
+)
 _MOST_PAIRS = 12
 """Pairs that are shown one by one; a longer list hides what they have in common."""
 
@@ -110,7 +114,14 @@ def _invalid(pairs: Sequence[TriedPair], modes: tuple[str, str]) -> list[str]:
     for pair in pairs[:_MOST_PAIRS]:
         lines += [f"  {pair.cell}: {difference}" for difference in pair.proof.lines()]
     more = len(pairs) - _MOST_PAIRS
-    return [*lines, f"  and {more} more"] if more > 0 else lines
+    lines += [f"  and {more} more"] if more > 0 else []
+    return [*lines, _OTHER_DRAWS.format(modes=",".join(modes))] if any(map(_drawn_anew, pairs)) else lines
+
+
+def _drawn_anew(pair: TriedPair) -> bool:
+    """Whether the inputs alone are others; a check that was changed has other draws as well."""
+    differ = {difference.what for difference in pair.proof.differences}
+    return "draws" in differ and not {"checks", "task"} & differ
 
 
 def _change(one: float, other: float) -> str:

@@ -13,6 +13,7 @@ from pytest_agentgrade.analysis.budget_changes import BudgetChange, budget_chang
 from pytest_agentgrade.analysis.contrasts import Contrast, contrasts, placebo_contrasts, repeats_of, twin_tests
 from pytest_agentgrade.analysis.experiment import Experiment, arrange
 from pytest_agentgrade.analysis.gate_figures import gate_figures
+from pytest_agentgrade.analysis.gate_pairs import judge
 from pytest_agentgrade.analysis.gates import Gate, GateResult
 from pytest_agentgrade.analysis.mixtures import mixtures
 from pytest_agentgrade.analysis.noise import noise_floor
@@ -65,7 +66,7 @@ class Report:
         figures = {budget: gate_figures(self.experiment, self.contrasts, budget) for budget in budgets}
         found = []
         for gate, budget in product(self.gates, budgets):
-            result = gate.evaluate(figures[budget])
+            result = judge(gate, figures[budget], self.experiment, budget)
             where = f" (at {budget} tokens)" if len(budgets) > 1 else ""
             found.append(replace(result, text=f"{result.text}{where}", meaning=f"{result.meaning}{where}"))
         return tuple(found)

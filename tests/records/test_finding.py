@@ -42,8 +42,13 @@ def test_what_is_not_there_is_told_with_what_is(base: Path) -> None:
         newest_run(base)
     with pytest.raises(SettingsError, match="give the path of its folder"):
         find_run(Path("x"), base)
-    with pytest.raises(SettingsError, match="no run of mode 'q4'"):
+    with pytest.raises(SettingsError, match=r"no run of mode 'q4' .* - pytest --agent-mode=q4$"):
         newest_runs(base.parent, ["q4"])
+
+
+def test_modes_that_are_to_be_compared_are_best_run_together(base: Path) -> None:
+    with pytest.raises(SettingsError, match=r"no run of mode 'q4' .* - pytest --agent-mode=mtp,q4: one run of all"):
+        newest_runs(base.parent, ["mtp", "q4"])
 
 
 def test_paths_are_shown_from_where_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
