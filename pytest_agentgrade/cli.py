@@ -78,7 +78,8 @@ def _parser() -> argparse.ArgumentParser:
 def _add_compare(compare: argparse.ArgumentParser) -> None:
     inputs = f"{_RUN_HELP}, or a JUnit file; several make one report (default: the newest run of each mode)"
     compare.add_argument("runs", type=Path, nargs="*", metavar="RUN|JUNIT", help=inputs)
-    modes = f"modes to look for when no RUN is given (default: {_NEWEST}); the first is what others are compared with"
+    modes = f"modes to look for when no RUN is given (default: {_NEWEST}, else those with runs); the first is what"
+    modes += " others are compared with"
     compare.add_argument("--mode", metavar="MODE,...", help=modes)
     gate = "exit with 3 if so, such as 'mtp.success_rate < baseline.success_rate - 0.05'; may be given more than once"
     compare.add_argument("--fail-if", action="append", default=[], metavar="QUESTION", help=gate)
@@ -143,17 +144,22 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
+    from pytest_agentgrade.analysis.gate_figures import refuse_unknown_metrics
     from pytest_agentgrade.analysis.gates import GateError, parse_gate
-    from pytest_agentgrade.records.finding import find_run, newest_runs
+    from pytest_agentgrade.records.finding import find_run, newest_runs, runs_to_compare
     from pytest_agentgrade.reporting.page import page_width
     from pytest_agentgrade.reporting.several_runs import report_on
 
     try:
         gates = [parse_gate(text) for text in options.fail_if]
+        for gate in gates:
+            refuse_unknown_metrics(gate)
         rootdir = Path.cwd()
         given = [find_run(run, rootdir) for run in options.runs]
         named = [] if options.mode is None else _names(options.mode)
-        paths = given or newest_runs(rootdir, named or _names(_NEWEST))
+        asked = [name for gate in gates for name in gate.names.values()]
+        newest = newest_runs(rootdir, named) if named and not given else given
+        paths = newest or runs_to_compare(rootdir, _names(_NEWEST), asked)
         report = report_on(paths, gates, named)
         deliver(report, options.format, options.output, page_width())
     except GateError as error:

@@ -12,6 +12,7 @@ from pytest_agentgrade.analysis.comparison import mode_figures
 from pytest_agentgrade.analysis.contrasts import Contrast, mode_attempts, placebo_contrasts, repeats_of
 from pytest_agentgrade.analysis.experiment import Experiment
 from pytest_agentgrade.analysis.figures import Comparison, Disagreement, ModeFigures
+from pytest_agentgrade.analysis.gates import Gate, GateError, nearest_metric
 from pytest_agentgrade.analysis.pairs import ProofStatus
 from pytest_agentgrade.analysis.summary import ModeSummary, summarise
 
@@ -24,6 +25,8 @@ SHORT_NAMES: Mapping[str, str] = {
     "difference_high": "difference_interval.high",
 }
 """Second names of what is often asked for: those of the tables, and of the limits of the difference."""
+_FAMILIES = ("pass_at_k", "speed.accepted_at")
+"""Figures with a number behind their name, as many as a run holds."""
 _NUMBERS = (int, float, bool)
 
 
@@ -40,6 +43,24 @@ def gate_figures(experiment: Experiment, found: Sequence[Contrast], budget: int)
             _add_contrast(figures, contrast)
     families = {name for known in figures.values() for name in known if name.rpartition(".")[2].isdigit()}
     return {mode: dict.fromkeys(families) | _with_short_names(known) for mode, known in figures.items()}
+
+
+def refuse_unknown_metrics(gate: Gate) -> None:
+    """GateError for a metric that no mode can have: a slip is told before runs are looked for."""
+    known = {*mode_names(), *contrast_names(), *SHORT_NAMES}
+    for name in gate.names.values():
+        parts = name.split(".")
+        endings = [".".join(parts[at:]) for at in range(1, len(parts))]
+        if any(end in known or _in_family(end) for end in endings):
+            continue
+        hints = {end: nearest_metric(end, known) for end in endings}
+        metric = next((end for end, hint in hints.items() if hint.startswith("did you mean")), endings[0])
+        raise GateError(f"--fail-if {gate.text!r}: there is no metric {metric!r}", hints[metric])
+
+
+def _in_family(metric: str) -> bool:
+    family, _, number = metric.rpartition(".")
+    return family in _FAMILIES and number.isdigit()
 
 
 def mode_names() -> list[str]:

@@ -240,7 +240,7 @@ def _look_up(text: str, figures: Figures, name: str) -> float | None:
     others = [other for other, known in figures.items() if metric in known]
     if others:
         raise _bad(text, f"{mode!r} has no {metric!r}", f"it belongs to a mode compared with it: {', '.join(others)}")
-    raise _bad(text, f"there is no metric {metric!r}", _nearest(metric, figures[mode]))
+    raise _bad(text, f"there is no metric {metric!r}", nearest_metric(metric, figures[mode]))
 
 
 def _meant_mode(figures: Figures, name: str) -> str:
@@ -249,7 +249,7 @@ def _meant_mode(figures: Figures, name: str) -> str:
     return name[: -len(max(known, key=len)) - 1] if known else name.partition(".")[0]
 
 
-def _nearest(metric: str, known: Iterable[str]) -> str:
+def nearest_metric(metric: str, known: Iterable[str]) -> str:
     """All names are too many to list: what is near, else where they stand."""
     hint = suggest(metric, known)
     return hint if hint.startswith("did you mean") else "docs/comparing.md lists the metrics, --format json shows them"

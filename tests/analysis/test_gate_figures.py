@@ -12,8 +12,14 @@ import pytest
 
 from pytest_agentgrade.analysis.contrasts import contrasts
 from pytest_agentgrade.analysis.experiment import arrange
-from pytest_agentgrade.analysis.gate_figures import SHORT_NAMES, contrast_names, gate_figures, mode_names
-from pytest_agentgrade.analysis.gates import parse_gate
+from pytest_agentgrade.analysis.gate_figures import (
+    SHORT_NAMES,
+    contrast_names,
+    gate_figures,
+    mode_names,
+    refuse_unknown_metrics,
+)
+from pytest_agentgrade.analysis.gates import GateError, parse_gate
 from pytest_agentgrade.records.loaded import LoadedRun
 from pytest_agentgrade.reporting.several_runs import Report
 from tests.analysis.proven_records import OFF, a_full_attempt, a_server
@@ -95,3 +101,10 @@ def test_the_documentation_lists_every_name() -> None:
     told = set(re.findall(r"`([a-z0-9_.]+)`", DOCS.read_text(encoding="utf-8")))
     missing = [name for name in (*mode_names(), *contrast_names(), *SHORT_NAMES) if name not in told]
     assert not missing
+
+
+def test_every_name_of_a_figure_may_be_asked_before_there_are_runs(figures: dict[str, dict[str, float]]) -> None:
+    for name in {name for known in figures.values() for name in known}:
+        refuse_unknown_metrics(parse_gate(f"mtp.{name} > 0"))
+    with pytest.raises(GateError, match=r"there is no metric 'pass_at_k\.x'"):
+        refuse_unknown_metrics(parse_gate("mtp.pass_at_k.x > 0"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_agentgrade.cli import EXIT_GATE, EXIT_OK, main
+from pytest_agentgrade.cli import EXIT_FAILED, EXIT_GATE, EXIT_OK, EXIT_USAGE, main
 from pytest_agentgrade.records.model import AttemptRecord
 from tests.analysis.proven_records import a_full_attempt
 from tests.stored_runs import store_run
@@ -82,3 +82,38 @@ def test_other_draws_come_with_a_remedy(tmp_path: Path, capsys: Captured) -> Non
     assert "Run the modes in one run (pytest --agent-mode=baseline,mtp), or give each run --agent-draws=FILE" in text
     image = store_run(tmp_path / "i", [a_full_attempt("mtp", image_id="sha256:other")], created_at=3.0)
     assert "Other draws" not in compared(capsys, store_run(tmp_path / "c", [a_full_attempt()]), image, code=EXIT_OK)
+
+
+@pytest.fixture
+def only_mtp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder whose only run is one of mtp."""
+    monkeypatch.chdir(tmp_path)
+    store_run(tmp_path / "agentgrade-runs" / "m", [a_full_attempt("mtp")])
+    return tmp_path
+
+
+@pytest.mark.usefixtures("only_mtp")
+def test_a_gate_on_modes_with_runs_needs_no_other_run(capsys: Captured) -> None:
+    text = compared(capsys, "--fail-if", "mtp.success_rate < 0.5", code=EXIT_OK)
+    assert "gate passed: mtp.success_rate (1) is not below 0.5" in text
+    assert main(["compare", "--fail-if", LESS]) == EXIT_FAILED
+    assert "no run of mode 'baseline'" in capsys.readouterr().err
+    assert main(["compare", "--fail-if", "mpt.success_rate < 1"]) == EXIT_FAILED
+
+
+@pytest.mark.usefixtures("only_mtp")
+def test_a_slip_in_a_metric_is_told_before_runs_are_looked_for(capsys: Captured) -> None:
+    for gate in ("mtp.sucess_rate < baseline.success_rate", "q4.1.sucess_rate < 1"):
+        assert main(["compare", "--fail-if", gate]) == EXIT_USAGE
+        assert "sucess_rate' - did you mean 'success_rate'?" in capsys.readouterr().err
+
+
+def test_without_the_usual_modes_those_with_runs_are_compared(only_mtp: Path, capsys: Captured) -> None:
+    assert main(["compare"]) == EXIT_FAILED
+    said = capsys.readouterr().err
+    assert "only mode 'mtp' has a run in" in said
+    assert "pytest --agent-mode=baseline,mtp, or agentgrade compare --mode mtp" in said
+    store_run(only_mtp / "agentgrade-runs" / "q", [a_full_attempt("q4")], created_at=2.0)
+    assert "mtp against q4:" in compared(capsys, code=EXIT_OK)
+    store_run(only_mtp / "agentgrade-runs" / "b", [a_full_attempt("baseline")], created_at=3.0)
+    assert "q4" not in compared(capsys, code=EXIT_OK)
