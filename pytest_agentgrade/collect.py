@@ -105,6 +105,9 @@ class GradingSession:
             if source != "default" and name != "modes" and value != defaults[name]
         ]
         lines = [f"agentgrade: {counted(len(plan.keys), 'attempt')} planned, {plan.order} order"]
+        if self.run is not None and (made := self.run.store.submitted()):
+            name = self.run.store.folder.name
+            lines.append(f"agentgrade: going on with {name}; attempts made already: {made} of {len(plan.keys)}")
         notes = (*self.setup.notes, *self.notes, *order_notes(plan, self.setup.settings.server_restart))
         lines += [f"agentgrade: {note}" for note in notes]
         return lines + ([f"agentgrade: {', '.join(changed)}"] if changed else [])

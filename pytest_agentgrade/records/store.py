@@ -172,6 +172,10 @@ class RunStore:
         """The place of an attempt."""
         return AttemptStore(self.folder / "attempts" / _safe(key.task) / _safe(key.label), key)
 
+    def submitted(self) -> int:
+        """How many planned attempts have a stored submission."""
+        return sum((self.attempt(key).folder / _PHASE_FILES[SubmissionPhase]).exists() for key in self.planned())
+
     def records(self) -> Iterator[AttemptRecord]:
         """Records of all planned attempts, in plan order; one that has not run is an empty record."""
         for key in self.planned():

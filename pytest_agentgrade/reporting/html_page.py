@@ -44,7 +44,7 @@ def require_html() -> None:
     try:
         import jinja2  # noqa: F401
     except ImportError as error:
-        raise SettingsError("an HTML report needs jinja2", "pip install 'pytest-agentgrade[html]'") from error
+        raise SettingsError("an HTML report needs jinja2", "pip install jinja2") from error
 
 
 def render_html(report: Report, joined: RunRecord, beside: Sequence[str] = ()) -> str:

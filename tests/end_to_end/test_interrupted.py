@@ -124,3 +124,5 @@ def test_some_checks_are_never_a_score_and_the_rest_can_be_judged_later(tmp_path
         assert len(server.requests) == asked, "the agent never ran again"
     (record,) = whole.records.values()
     assert record.complete and record.delivers and whole.code == 0
+    told = f"agentgrade: going on with {first.run.folder.name}; attempts made already: 1 of 1"
+    assert told in whole.output and "going on with" not in first.output
