@@ -118,6 +118,14 @@ class Experiment:
         """The chosen attempts' records."""
         return tuple(one.record for one in self.chosen)
 
+    @property
+    def keys_by_run(self) -> tuple[tuple[KeyRecord, ...], ...]:
+        """The chosen attempts that each run gave; a run that gave none is left out."""
+        found: dict[object, list[KeyRecord]] = {}
+        for one in self.chosen:
+            found.setdefault(run_identity(one.run), []).append(one.record.key)
+        return tuple(map(tuple, found.values()))
+
     def counted(self, mode: str, budget: int) -> tuple[Recorded, ...]:
         """Attempts of a mode at a budget that have all ten verdicts."""
         return tuple(one for one in self.chosen if _is(one, mode, budget) and one.record.complete)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_agentgrade.analysis.matrix import TaskMatrix, matrices
+from pytest_agentgrade.analysis.matrix import TaskMatrix, column_order, matrices
 from pytest_agentgrade.reporting.html_attempts import Attempt
 from pytest_agentgrade.reporting.html_parts import Cell
 
@@ -27,12 +27,9 @@ class MatrixPart:
 
 
 def matrix_parts(attempts: Sequence[Attempt]) -> tuple[MatrixPart, ...]:
-    """One matrix for each task, columns by mode and in it by seed: what a mode does lies side by side."""
-    modes = list(dict.fromkeys(attempt.record.key.mode for attempt in attempts))
-    chosen = sorted(
-        (attempt for attempt in attempts if not attempt.twin),
-        key=lambda attempt: (modes.index(attempt.record.key.mode), attempt.record.key.response_tokens),
-    )
+    """One matrix for each task, as in the terminal."""
+    order = column_order(attempt.record.key for attempt in attempts)
+    chosen = sorted((one for one in attempts if not one.twin), key=lambda attempt: order(attempt.record.key))
     by_task: dict[str, list[Attempt]] = {}
     for attempt in chosen:
         by_task.setdefault(attempt.record.key.task, []).append(attempt)

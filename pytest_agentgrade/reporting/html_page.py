@@ -54,12 +54,13 @@ def render_html(report: Report, joined: RunRecord, beside: Sequence[str] = ()) -
     """
     require_html()
     experiment, runs = report.experiment, report.runs
+    scope = scope_line(joined, experiment.keys_by_run)
     attempts = number_attempts(experiment, runs)
     modes = modes_part(experiment, attempts)
     contrasts = contrast_parts(report.contrasts, attempts)
     return _environment().get_template("report.html.j2").render(
-        title=f"agentgrade: {scope_line(joined)}",
-        scope=scope_line(joined),
+        title=f"agentgrade: {scope}",
+        scope=scope,
         begun=" and ".join(dict.fromkeys(moment(loaded.run.created_at) for loaded in runs)),
         version=pytest_agentgrade.__version__,
         findings=_findings(contrasts, modes, experiment),

@@ -92,7 +92,8 @@ class Report:
     def lines(self, width: int = PAGE_WIDTH, *, markdown: bool = False) -> list[str]:
         """The report as lines of text, prose broken at ``width``, or of Markdown."""
         run = _joined(self.experiment, self.runs)
-        lines = summary_lines(run, self.experiment.records, markdown=markdown, width=width)
+        experiment = self.experiment
+        lines = summary_lines(run, experiment.records, markdown=markdown, width=width, of_runs=experiment.keys_by_run)
         lines += contrast_lines(self.contrasts, markdown=markdown)
         for more in (
             placebo_section(self.placebos, markdown=markdown),

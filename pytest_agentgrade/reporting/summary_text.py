@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from math import prod
 
 from pytest_agentgrade.analysis.matrix import TaskMatrix, matrices
 from pytest_agentgrade.analysis.paired import ABORTED
 from pytest_agentgrade.analysis.summary import ModeSummary, summarise
 from pytest_agentgrade.demo import DEMO_NOTE
-from pytest_agentgrade.records.model import AttemptRecord, RunRecord
+from pytest_agentgrade.records.model import AttemptRecord, KeyRecord, RunRecord
 from pytest_agentgrade.reporting.page import PAGE_WIDTH
 from pytest_agentgrade.reporting.speed_text import Table, speed_notes, speed_tables
 from pytest_agentgrade.reporting.table import markdown_table, text_table
@@ -31,9 +32,17 @@ _MARKS = {"passed": ".", "failed": "F", "error": "E", None: " "}
 
 
 def summary_lines(
-    run: RunRecord, records: Sequence[AttemptRecord], *, markdown: bool = False, width: int = PAGE_WIDTH
+    run: RunRecord,
+    records: Sequence[AttemptRecord],
+    *,
+    markdown: bool = False,
+    width: int = PAGE_WIDTH,
+    of_runs: Sequence[Sequence[KeyRecord]] = (),
 ) -> list[str]:
-    """The whole summary as lines of plain text, or of Markdown; tables keep to ``width``, prose is not broken yet."""
+    """The whole summary as lines of plain text, or of Markdown; tables keep to ``width``, prose is not broken yet.
+
+    ``of_runs`` as for :func:`scope_line`.
+    """
     table = partial(markdown_table if markdown else text_table, width=width)
     summaries = summarise(records)
     figures = [line for head, rows in summary_tables(summaries) for line in (*table(head, rows), "")]
@@ -41,7 +50,7 @@ def summary_lines(
     checks = [line for matrix in matrices(records) for line in (*table(*matrix_table(matrix)), "")]
     # In a terminal the end is what one sees first, in a document the beginning.
     parts = (figures, checks) if markdown else (checks, figures)
-    return [scope_line(run), "", *parts[0], *parts[1]]
+    return [scope_line(run, of_runs), "", *parts[0], *parts[1]]
 
 
 def summary_tables(summaries: Sequence[ModeSummary]) -> list[Table]:
@@ -58,12 +67,33 @@ _DELIVERY_HEAD = (
 _STOP_HEAD = ("attempts\nthat met", *(title for title, _ in _STOPS))
 
 
-def scope_line(run: RunRecord) -> str:
-    """Which modes, how many tasks and seeds, in which order."""
-    tasks = len({key.task for key in run.plan})
-    seeds = len({(key.seed, key.repeat) for key in run.plan})
-    modes = ", ".join(dict.fromkeys(key.mode for key in run.plan))
-    return f"{modes}: {counted(tasks, 'task')} x {counted(seeds, 'seed')}, {run.order} order"
+def scope_line(run: RunRecord, of_runs: Sequence[Sequence[KeyRecord]] = ()) -> str:
+    """Which modes, how many tasks, seeds and repeats, in which order.
+
+    ``of_runs``: where several runs are seen as one, the attempts that each of them gave. Attempts that do not fill
+    modes x tasks x seeds x repeats are only counted.
+    """
+    modes = list(dict.fromkeys(key.mode for key in run.plan))
+    told = f"{', '.join(modes)}: {_extent(run.plan, of_runs)}"
+    one_after_the_other = len(modes) > 1 and all(len({key.mode for key in keys}) == 1 for keys in of_runs)
+    if len(of_runs) < 2 or (one_after_the_other and _fills(run.plan)):
+        return f"{told}, {run.order} order"
+    return f"{told} of {len(of_runs)} runs"
+
+
+def _extent(plan: Sequence[KeyRecord], of_runs: Sequence[Sequence[KeyRecord]]) -> str:
+    if not _fills(plan):
+        numbers = [len(keys) for keys in of_runs] or [len(plan)]
+        return f"{' + '.join(map(str, numbers))} {'attempt' if numbers == [1] else 'attempts'}"
+    repeats = len({key.repeat for key in plan})
+    sizes = [counted(len({key.task for key in plan}), "task"), counted(len({key.seed for key in plan}), "seed")]
+    return " x ".join([*sizes, counted(repeats, "repeat")] if repeats > 1 else sizes)
+
+
+def _fills(plan: Sequence[KeyRecord]) -> bool:
+    """Whether every mode has every task, seed, repeat and budget that any has."""
+    keys = [(key.mode, key.task, key.seed, key.repeat, key.response_tokens) for key in plan]
+    return len(set(keys)) == prod(len(set(values)) for values in zip(*keys, strict=True))
 
 
 def _delivery(one: ModeSummary) -> list[str]:

@@ -69,3 +69,11 @@ def test_the_matrix_shows_every_verdict_and_beyond_checks_apart() -> None:
         ("test_beyond_0", True, ("passed", None)),
     )
     assert matrix.totals == ("-", "-")
+
+
+def test_the_columns_of_all_tasks_have_one_order_whoever_went_first() -> None:
+    ran = [("a", "off", 9), ("a", "on", 9), ("a", "on", 1), ("a", "off", 1), ("b", "on", 9), ("b", "off", 9)]
+    records = [an_attempt(a_key(mode, seed, task), passed=len(mode)) for task, mode, seed in ran]
+    one, other = matrices(records)
+    assert one.labels == ("off-1", "off-9", "on-1", "on-9") and one.totals == ("3/10", "3/10", "2/10", "2/10")
+    assert other.labels == ("off-9", "on-9") and other.totals == ("3/10", "2/10")

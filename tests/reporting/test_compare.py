@@ -197,3 +197,25 @@ def test_several_budgets_are_several_chances_to_see_a_change(tmp_path: Path, cap
     text = unfolded(capsys)
     assert "95 % interval of this change alone" in text and "Holm-corrected for 6 changes)" in text
     assert "the budget changes it" not in text
+
+
+def test_the_heading_says_no_more_than_what_was_run(tmp_path: Path, capsys: Captured) -> None:
+    def heading(*runs: Path) -> str:
+        assert main(["compare", *map(str, runs)]) == EXIT_OK
+        return capsys.readouterr().out.splitlines()[0]
+
+    both = [a_full_attempt(mode, seed=7) for mode in ("baseline", "mtp")]
+    again = [one.model_copy(update={"key": one.key.model_copy(update={"repeat": 1})}) for one in both]
+    repeated = store_run(tmp_path / "r", [*both, *again])
+    assert heading(repeated) == "baseline, mtp: 1 task x 1 seed x 2 repeats, balanced order"
+    more = store_run(tmp_path / "m", [a_full_attempt("mtp", seed=9)], created_at=2.0)
+    assert heading(repeated, more) == "baseline, mtp: 4 + 1 attempts of 2 runs"
+    second = store_run(tmp_path / "s", [a_full_attempt(mode, seed=9) for mode in ("baseline", "mtp")], created_at=3.0)
+    assert heading(store_run(tmp_path / "f", both), second) == "baseline, mtp: 1 task x 2 seeds of 2 runs"
+    alone = [store_run(tmp_path / one.key.mode, [one], created_at=at) for at, one in enumerate(both)]
+    assert heading(*alone) == "baseline, mtp: 1 task x 1 seed, blocked order"
+    ragged = store_run(tmp_path / "x", [*both, a_full_attempt("mtp", seed=9)])
+    assert heading(ragged) == "baseline, mtp: 3 attempts, balanced order"
+    page = tmp_path / "page.html"
+    assert main(["compare", str(repeated), str(more), "-o", str(page)]) == EXIT_OK
+    assert "agentgrade: baseline, mtp: 4 + 1 attempts of 2 runs" in page.read_text(encoding="utf-8")
