@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest_agentgrade
-from pytest_agentgrade.errors import AgentGradeError, SettingsError
+from pytest_agentgrade.errors import AgentGradeError, Fault, SettingsError
 from pytest_agentgrade.reporting.output import FORMATS, deliver
 from pytest_agentgrade.wording import counted
 
@@ -19,7 +19,11 @@ EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_GATE = 0, 1, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0: did its work, 1: something is amiss, 2: a wrong call, 3: a gate of ``compare`` trips."""
+    """Run one command.
+
+    0: did its work, 1: something is amiss, 2: a call or a setting that cannot be followed, 3: a gate of ``compare``
+    trips.
+    """
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
@@ -28,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except AgentGradeError as error:
         print(f"agentgrade: {error}", file=sys.stderr)
-        return EXIT_FAILED
+        return EXIT_USAGE if error.fault is Fault.USER else EXIT_FAILED
     except BrokenPipeError:
         # The reader of our output (head, less) has gone: that is its right.
         sys.stderr.close()
@@ -145,26 +149,22 @@ def _report(options: argparse.Namespace) -> int:
 
 def _compare(options: argparse.Namespace) -> int:
     from pytest_agentgrade.analysis.gate_figures import refuse_unknown_metrics
-    from pytest_agentgrade.analysis.gates import GateError, parse_gate
+    from pytest_agentgrade.analysis.gates import parse_gate
     from pytest_agentgrade.records.finding import find_run, newest_runs, runs_to_compare
     from pytest_agentgrade.reporting.page import page_width
     from pytest_agentgrade.reporting.several_runs import report_on
 
-    try:
-        gates = [parse_gate(text) for text in options.fail_if]
-        for gate in gates:
-            refuse_unknown_metrics(gate)
-        rootdir = Path.cwd()
-        given = [find_run(run, rootdir) for run in options.runs]
-        named = [] if options.mode is None else _names(options.mode)
-        asked = [name for gate in gates for name in gate.names.values()]
-        newest = newest_runs(rootdir, named) if named and not given else given
-        paths = newest or runs_to_compare(rootdir, _names(_NEWEST), asked)
-        report = report_on(paths, gates, named)
-        deliver(report, options.format, options.output, page_width())
-    except GateError as error:
-        print(f"agentgrade: {error}", file=sys.stderr)
-        return EXIT_USAGE
+    gates = [parse_gate(text) for text in options.fail_if]
+    for gate in gates:
+        refuse_unknown_metrics(gate)
+    rootdir = Path.cwd()
+    given = [find_run(run, rootdir) for run in options.runs]
+    named = [] if options.mode is None else _names(options.mode)
+    asked = [name for gate in gates for name in gate.names.values()]
+    newest = newest_runs(rootdir, named) if named and not given else given
+    paths = newest or runs_to_compare(rootdir, _names(_NEWEST), asked)
+    report = report_on(paths, gates, named)
+    deliver(report, options.format, options.output, page_width())
     return EXIT_GATE if report.tripped else EXIT_OK
 
 

@@ -81,7 +81,12 @@ def placebo_contrasts(experiment: Experiment) -> tuple[Contrast, ...]:
 
 
 def repeats_of(experiment: Experiment, modes: Sequence[str], budget: int) -> Disagreement | None:
-    """How often attempts of one of these modes at the same task disagree, their seeds apart."""
+    """How often attempts of one of these modes at the same task disagree, their seeds apart.
+
+    None for patches made elsewhere: nobody knows what was sampled, and one patch may have been given several times.
+    """
+    if any(made_elsewhere(one) for mode in modes for one in experiment.counted(mode, budget)):
+        return None
     return repeats_disagreement([mode_attempts(experiment, mode, budget) for mode in modes])
 
 
@@ -98,7 +103,7 @@ def twin_tests(experiment: Experiment) -> tuple[TwinTest, ...]:
     """Attempts that were made twice, mode by mode; submissions made elsewhere test nothing and are left out."""
     groups: dict[tuple[str, str], list[tuple[Recorded, Recorded]]] = {}
     for one, other in experiment.twins:
-        if not {_origin(one), _origin(other)} & {"patch"}:
+        if not (made_elsewhere(one) or made_elsewhere(other)):
             groups.setdefault((one.record.key.mode, other.record.key.mode), []).append((one, other))
     return tuple(_twin_test(mode, again_as, twins) for (mode, again_as), twins in groups.items())
 
@@ -116,8 +121,9 @@ def _twin_test(mode: str, again_as: str, twins: Sequence[tuple[Recorded, Recorde
     return TwinTest(mode, again_as, determinism(mode, same) if same else None, unlike, tuple(differing))
 
 
-def _origin(one: Recorded) -> str:
-    return one.record.submission.origin if one.record.submission else ""
+def made_elsewhere(one: Recorded) -> bool:
+    """Whether no agent of ours made the submission: it was given as a patch."""
+    return one.record.submission is not None and one.record.submission.origin == "patch"
 
 
 def _contrast(experiment: Experiment, first: str, second: str, budget: int) -> Contrast:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pytest_agentgrade.analysis.contrasts import Contrast, TwinTest
+from pytest_agentgrade.analysis.contrasts import Contrast, TwinTest, made_elsewhere
 from pytest_agentgrade.analysis.figures import Comparison, Disagreement, NoiseFloor
 from pytest_agentgrade.analysis.noise_figures import RateNoise, SpeedNoise
 from pytest_agentgrade.reporting.verdict_text import number_of, p_value, points
@@ -18,7 +18,8 @@ _WARNING = (
 def noise_lines(contrast: Contrast) -> list[str]:
     """Whether the observed difference is larger than what noise alone shows, and what that is taken from."""
     floor, comparison = contrast.floor, contrast.comparison
-    if comparison is None:
+    usable = contrast.pairs.usable
+    if comparison is None or any(made_elsewhere(side) for pair in usable for side in (pair.first, pair.second)):
         return []
     if floor is None:
         return [
@@ -44,11 +45,13 @@ def _speed_line(found: SpeedNoise | None) -> list[str]:
     placebos = [f"; {one.placebo} runs {one.ratio:.2f} times as fast as {one.mode}" for one in found.placebos]
     if found.factor is None:
         seen = f"too few attempts of one mode at one task for more than the observed {found.observed:.2f} times"
+        seen += " (mean of the pairs' ratios)"
         return [f"Noise of tok/s: {seen}{''.join(placebos)}."]
     pairs = number_of(found.pairs, "pair").lower()
     return [
         f"Noise of tok/s: {pairs} of nothing but chance stay within {found.factor:.2f} times 95 times in 100; the "
-        f"observed {found.observed:.2f} times is {'' if found.exceeded else 'not '}beyond that{''.join(placebos)}."
+        f"observed {found.observed:.2f} times (mean of the pairs' ratios) is {'' if found.exceeded else 'not '}beyond "
+        f"that{''.join(placebos)}."
     ]
 
 
@@ -135,9 +138,19 @@ def _source(source: Disagreement) -> str:
     share = f"{100 * source.differ:.0f} %"
     if source.kind == "placebo":
         mode, placebo = source.modes
-        return f"the placebo {placebo}, which differs from {mode} in {share} of {number_of(source.compared).lower()}"
+        pairs = number_of(source.compared).lower()
+        return f"the placebo {placebo}, which differs from {mode} in {share} of {pairs}{_reckoned(source)}"
     cases = number_of(source.compared, "case").lower()
-    return f"seeds and repeats, where two attempts of one mode at one task come out differently in {share} of {cases}"
+    return (
+        f"seeds and repeats, where two attempts of one mode at one task come out differently in {share} of {cases}"
+        f"{_reckoned(source)}"
+    )
+
+
+def _reckoned(source: Disagreement) -> str:
+    """The share that the floor is made with, where it is another one: few cases that all agree prove no agreement."""
+    share = f"{100 * source.cautious:.0f} %"
+    return "" if share == f"{100 * source.differ:.0f} %" else f" (with so few, {share} is reckoned with)"
 
 
 def _size(share: float) -> str:

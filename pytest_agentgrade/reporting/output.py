@@ -21,11 +21,17 @@ _BY_NAME = {
 
 
 def format_of(file: Path, given: str | None = None) -> str:
-    """``given``, else what the name's ending stands for; SettingsError when it stands for nothing, or cannot be made.
+    """``given``, else what the name's ending stands for.
+
+    SettingsError when the name stands for nothing or for another format, or when the format cannot be made.
 
     To be called before a long run whose report it is to be.
     """
-    chosen = _BY_NAME.get(file.suffix.lower()) if given is None else given
+    by_name = _BY_NAME.get(file.suffix.lower())
+    chosen = by_name if given is None else given
+    if by_name not in (None, "text", chosen, chosen and chosen.removesuffix("-checks")):
+        hint = f"leave out --format={given}, or end the name in {_ending_of(chosen)}"
+        raise SettingsError(f"{file.name} is the name of a {by_name} file, not of {given}", hint)
     if chosen is None:
         raise SettingsError(f"the name {file.name} says no format", f"end it in one of {', '.join(_BY_NAME)}")
     if chosen == "html":
@@ -33,6 +39,11 @@ def format_of(file: Path, given: str | None = None) -> str:
 
         require_html()
     return chosen
+
+
+def _ending_of(style: str | None) -> str:
+    endings = {one: ending for ending, one in reversed(_BY_NAME.items())}
+    return endings.get((style or "").removesuffix("-checks"), ".txt")
 
 
 def write_report(report: Report, file: Path, given: str | None = None) -> None:
@@ -53,7 +64,8 @@ def write_report(report: Report, file: Path, given: str | None = None) -> None:
 def deliver(report: Report, given: str | None, file: Path | None, width: int) -> None:
     """Print the report, or write it to ``file`` and print what became of the gates.
 
-    A JUnit file is what other tools read: beside it the report is printed all the same.
+    A JUnit file is what other tools read: beside it the report is printed all the same. Where that is for a program,
+    what was written is said on stderr.
     """
     # A gate that is no question is told before anything is written.
     gates = [result.line() for result in report.gate_results]
@@ -63,6 +75,8 @@ def deliver(report: Report, given: str | None, file: Path | None, width: int) ->
         write_report(report, file, None if junit else given)
     if file is None or junit:
         sys.stdout.write(_ended(report.render(given or "text", width)))
+        if file is not None:
+            print(f"written: {file}", file=sys.stdout if given in (None, "text", "markdown") else sys.stderr)
         return
     print(*gates, f"written: {file}", sep="\n")
 

@@ -155,8 +155,9 @@ def _ratio(rates: RateFigures) -> str:
         return f", at least {limits.low:.2f} times as many (95 %)" if limits and limits.low > 0 else ""
     if limits is None:
         return f", ratio {rates.ratio:.2f} (too few pairs for an interval)"
-    reach = f"{limits.low:.2f} to {limits.high:.2f}" if isfinite(limits.high) else f"{limits.low:.2f} or more"
-    return f", ratio {rates.ratio:.2f} (95 % interval {reach})"
+    if not isfinite(limits.high):
+        return f", ratio {rates.ratio:.2f} (95 % interval from {limits.low:.2f}; so few patches set no upper end)"
+    return f", ratio {rates.ratio:.2f} (95 % interval {limits.low:.2f} to {limits.high:.2f})"
 
 
 def number_of(count: int, word: str = "pair") -> str:

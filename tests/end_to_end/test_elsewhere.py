@@ -54,7 +54,7 @@ def test_report_and_compare_print_the_summary(graded: Graded) -> None:
         markdown = agentgrade(command, str(graded.run.folder), "--format=markdown", folder=graded.folder)
         assert "| mode | attempts |" in markdown.stdout
     nothing = agentgrade("report", str(graded.folder), folder=graded.folder)
-    assert nothing.returncode == 1 and "holds no run" in nothing.stderr
+    assert nothing.returncode == 2 and "holds no run" in nothing.stderr
 
 
 def test_doctor_says_what_a_run_would_use(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_a_changed_task_and_a_damaged_submission_are_refused_before_anything_is_
     tree.write_bytes(kept)
     (copy / "task_fixtures" / "toy" / "prompt.md").write_text("Make it work soon.\n")
     done = agentgrade("regrade", str(store.folder), folder=copy)
-    assert done.returncode == 1 and "task toy has changed since" in done.stderr
+    assert done.returncode == 2 and "task toy has changed since" in done.stderr
     assert not list(store.folder.glob("attempts/toy/*/verdicts.1"))
 
 

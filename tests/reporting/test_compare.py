@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_agentgrade.cli import EXIT_FAILED, EXIT_GATE, EXIT_OK, EXIT_USAGE, main
+from pytest_agentgrade.cli import EXIT_GATE, EXIT_OK, EXIT_USAGE, main
 from pytest_agentgrade.records.junit_input import parse_junit
 from pytest_agentgrade.records.model import EndingRecord
 from pytest_agentgrade.reporting.several_runs import report_on
@@ -60,7 +60,7 @@ def test_a_run_is_named_by_its_name_and_the_report_is_of_the_newest(apart: Path,
     assert "records: agentgrade-runs/run-0" in unfolded(capsys)
     assert main(["compare", "run-0", str(apart / "run-1")]) == EXIT_OK
     assert "Pairs: 6 proven" in unfolded(capsys)
-    assert main(["report", "run-7"]) == main(["regrade", "run-7"]) == EXIT_FAILED
+    assert main(["report", "run-7"]) == main(["regrade", "run-7"]) == EXIT_USAGE
     for line in capsys.readouterr().err.splitlines():
         assert "run-7 is no path, and no run in" in line and "the newest runs there: run-1, run-0" in line
 
@@ -148,8 +148,8 @@ def test_json_is_strict_and_complete(apart: Path, capsys: Captured) -> None:
 
 def test_what_is_no_run_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["compare"]) == EXIT_FAILED
-    assert main(["compare", "missing.xml"]) == EXIT_FAILED
+    assert main(["compare"]) == EXIT_USAGE
+    assert main(["compare", "missing.xml"]) == EXIT_USAGE
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2 and "no run of mode 'baseline'" in lines[0] and "missing.xml" in lines[1]
 
@@ -161,7 +161,7 @@ def test_the_first_mode_named_is_what_others_are_compared_with(tmp_path: Path, c
         assert main(["compare", str(run), "--mode", given, "--format", "json"]) == EXIT_OK
         compared = json.loads(capsys.readouterr().out)["comparisons"]
         assert {one["first"] for one in compared} == {first} and len(compared) == 2
-    assert main(["compare", str(run), "--mode", "mpt"]) == EXIT_FAILED
+    assert main(["compare", str(run), "--mode", "mpt"]) == EXIT_USAGE
     assert "no attempt in mode 'mpt'" in capsys.readouterr().err
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_agentgrade.cli import EXIT_FAILED, EXIT_GATE, EXIT_OK, EXIT_USAGE, main
+from pytest_agentgrade.cli import EXIT_GATE, EXIT_OK, EXIT_USAGE, main
 from pytest_agentgrade.records.model import AttemptRecord
 from tests.analysis.proven_records import a_full_attempt
 from tests.stored_runs import store_run
@@ -96,9 +96,9 @@ def only_mtp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_gate_on_modes_with_runs_needs_no_other_run(capsys: Captured) -> None:
     text = compared(capsys, "--fail-if", "mtp.success_rate < 0.5", code=EXIT_OK)
     assert "gate passed: mtp.success_rate (1) is not below 0.5" in text
-    assert main(["compare", "--fail-if", LESS]) == EXIT_FAILED
+    assert main(["compare", "--fail-if", LESS]) == EXIT_USAGE
     assert "no run of mode 'baseline'" in capsys.readouterr().err
-    assert main(["compare", "--fail-if", "mpt.success_rate < 1"]) == EXIT_FAILED
+    assert main(["compare", "--fail-if", "mpt.success_rate < 1"]) == EXIT_USAGE
 
 
 @pytest.mark.usefixtures("only_mtp")
@@ -109,7 +109,7 @@ def test_a_slip_in_a_metric_is_told_before_runs_are_looked_for(capsys: Captured)
 
 
 def test_without_the_usual_modes_those_with_runs_are_compared(only_mtp: Path, capsys: Captured) -> None:
-    assert main(["compare"]) == EXIT_FAILED
+    assert main(["compare"]) == EXIT_USAGE
     said = capsys.readouterr().err
     assert "only mode 'mtp' has a run in" in said
     assert "pytest --agent-mode=baseline,mtp, or agentgrade compare --mode mtp" in said

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_agentgrade.cli import EXIT_FAILED, EXIT_GATE, EXIT_OK, EXIT_USAGE, main
+from pytest_agentgrade.cli import EXIT_GATE, EXIT_OK, EXIT_USAGE, main
 from pytest_agentgrade.errors import HostError, SettingsError
 from pytest_agentgrade.records.junit_input import parse_junit
 from pytest_agentgrade.reporting.output import FORMATS, format_of, write_report
@@ -46,7 +46,7 @@ def test_the_name_of_the_file_says_the_format(
 
 
 def test_a_folder_that_is_not_there_is_named_and_not_made(study: Path, tmp_path: Path, capsys: Captured) -> None:
-    assert main(["report", str(study), "-o", str(tmp_path / "outt" / "r.html")]) == EXIT_FAILED
+    assert main(["report", str(study), "-o", str(tmp_path / "outt" / "r.html")]) == EXIT_USAGE
     assert f"there is no folder {tmp_path / 'outt'} - make it" in capsys.readouterr().err
     assert not (tmp_path / "outt").exists()
 
@@ -61,8 +61,21 @@ def test_a_format_that_is_given_wins(study: Path, tmp_path: Path) -> None:
 def test_beside_a_junit_file_the_report_is_printed(study: Path, tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "all.xml"
     assert main(["compare", str(study), "-o", str(file), "--format", "json"]) == EXIT_OK
-    assert json.loads(capsys.readouterr().out)["runs"] == ["study"]
+    said = capsys.readouterr()
+    assert json.loads(said.out)["runs"] == ["study"] and said.err == f"written: {file}\n"
     assert len(list(parse_junit(file))) == 8
+    assert main(["report", str(study), "-o", str(file)]) == EXIT_OK
+    assert capsys.readouterr().out.endswith(f"written: {file}\n")
+
+
+def test_a_name_that_stands_for_another_format_is_refused(study: Path, tmp_path: Path, capsys: Captured) -> None:
+    code = main(["report", str(study), "--format", "markdown", "-o", str(tmp_path / "x.json")])
+    assert code == EXIT_USAGE and not (tmp_path / "x.json").exists()
+    said = "x.json is the name of a json file, not of markdown - leave out --format=markdown, or end the name in .md"
+    assert said in capsys.readouterr().err
+    assert (format_of(Path("x.txt"), "markdown"), format_of(Path("x.csv"), "csv-checks")) == ("markdown", "csv-checks")
+    with pytest.raises(SettingsError, match=r"end the name in \.html"):
+        format_of(Path("x.csv"), "html")
 
 
 @pytest.mark.parametrize("style", FORMATS)
@@ -87,7 +100,7 @@ def test_a_gate_that_is_no_question_writes_nothing(study: Path, tmp_path: Path) 
 
 
 def test_a_name_without_a_format_is_said(study: Path, tmp_path: Path, capsys: Captured) -> None:
-    assert main(["report", str(study), "-o", str(tmp_path / "report.pdf")]) == EXIT_FAILED
+    assert main(["report", str(study), "-o", str(tmp_path / "report.pdf")]) == EXIT_USAGE
     assert "the name report.pdf says no format - end it in one of .txt, .md, .json, .html" in capsys.readouterr().err
     with pytest.raises(SettingsError):
         format_of(Path("report"))

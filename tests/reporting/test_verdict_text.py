@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 
 from pytest_agentgrade.analysis.comparison import correct
-from pytest_agentgrade.analysis.figures import KindOfWork
+from pytest_agentgrade.analysis.figures import Interval, KindOfWork
 from pytest_agentgrade.reporting.verdict_text import p_value, points, verdict_lines
 from tests.analysis.pairs_made_here import an_outcome, compared, pairs_of, study_pairs
 
@@ -120,3 +123,11 @@ def test_the_p_of_patches_per_hour_is_the_corrected_one() -> None:
     assert one.rates.p_adjusted == 2 * one.rates.p == 2 * found.rates.p_adjusted
     assert alone.endswith(f"(p {p_value(found.rates.p)}).")
     assert several.endswith(f"(p {p_value(2 * found.rates.p)}, corrected for 2 comparisons).")
+
+
+def test_a_ratio_without_an_upper_end_says_so() -> None:
+    found = compared(pairs_of(first_only=2, second_only=1, neither=5))
+    assert found.rates is not None
+    open_end = replace(found.rates, ratio_interval=Interval(0.0, math.inf, ""))
+    per_hour = verdict_lines(replace(found, rates=open_end))[2]
+    assert "ratio 0.50 (95 % interval from 0.00; so few patches set no upper end); these pairs" in per_hour
