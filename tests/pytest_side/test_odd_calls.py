@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
     ("argument", "message"),
     [
         ("--agent-mode=", "names no mode"),
-        ("--agent-mode=a,a", "or one twice"),
+        ("--agent-mode=a,a", "names a mode twice"),
         ("--agent-mode=a/b", "mode name 'a/b'"),
         ("--agent-task-seconds=inf", "task_seconds = inf cannot be used"),
         ("--agent-seed=1,,2", "--agent-seed=1,,2 cannot be read"),

@@ -118,7 +118,7 @@ def test_events_tell_whether_the_model_said_it_was_done(
 
 
 def test_setup_knows_the_agents_it_can_make(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["setup", "--agent", "opncode"]) == 1
+    assert main(["setup", "--agent", "opncode"]) == 2
     assert "did you mean 'opencode'?" in capsys.readouterr().err
 
 

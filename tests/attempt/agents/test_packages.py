@@ -76,12 +76,12 @@ def test_an_image_of_ones_own_says_its_version_itself() -> None:
 def test_what_is_no_version_is_refused(version: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SettingsError, match="agent_version"):
         resolve([Layer("test", {"agent_version": version})])
-    assert main(["setup", "--agent", "opencode", f"--agent-version={version}"]) == 1
+    assert main(["setup", "--agent", "opencode", f"--agent-version={version}"]) == 2
     assert "is no version of opencode" in capsys.readouterr().err
 
 
 def test_setup_wants_an_agent_with_a_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["setup", "--agent-version", "1.0"]) == 1
+    assert main(["setup", "--agent-version", "1.0"]) == 2
     assert "say which agent" in capsys.readouterr().err
 
 
