@@ -21,7 +21,7 @@ RUN, OTHER = "machine-test", "machine-test-other"
 def left(client: docker.DockerClient, run_id: str) -> list[str]:
     """Names of containers and volumes of a run."""
     wanted: Any = {"label": f"agentgrade.run={run_id}"}
-    containers: list[Any] = client.containers.list(all=True, filters=wanted)
+    containers: list[Any] = client.containers.list(all=True, ignore_removed=True, filters=wanted)
     volumes: list[Any] = client.volumes.list(filters=wanted)
     return [thing.name for thing in containers + volumes]
 

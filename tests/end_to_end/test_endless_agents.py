@@ -156,7 +156,7 @@ def test_it_is_told_how_it_ended(endless: Endless) -> None:
 def test_what_it_started_in_a_session_of_its_own_is_gone(endless: Endless) -> None:
     run_id = endless.graded.run.run().run_id
     client = connect()
-    assert client.containers.list(all=True, filters={"label": f"agentgrade.run={run_id}"}) == []
+    assert client.containers.list(all=True, ignore_removed=True, filters={"label": f"agentgrade.run={run_id}"}) == []
     client.close()
     seen = endless.watch.processes(run_id)
     assert any(process.command == "sleep 1000" for process in seen), seen

@@ -188,7 +188,7 @@ def test_nothing_is_left_on_the_engine_or_the_host(trial: Trial) -> None:
     for run in {run.run.folder: run for run in trial.graded.values()}.values():
         run_id = run.run.run().run_id
         label = {"label": f"agentgrade.run={run_id}"}
-        assert client.containers.list(all=True, filters=label) == []
+        assert client.containers.list(all=True, ignore_removed=True, filters=label) == []
         assert client.volumes.list(filters=label) == []
         seen = trial.watch.processes(run_id)
         assert any(PROGRAMS[trial.agent] in process.command for process in seen), seen

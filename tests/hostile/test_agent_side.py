@@ -190,7 +190,7 @@ def test_nothing_is_left_behind(graded: Graded) -> None:
     client = docker.from_env()
     try:
         run = graded.run.run().run_id
-        containers = client.containers.list(all=True, filters={"label": f"agentgrade.run={run}"})
+        containers = client.containers.list(all=True, ignore_removed=True, filters={"label": f"agentgrade.run={run}"})
         volumes = client.volumes.list(filters={"label": f"agentgrade.run={run}"})
     finally:
         client.close()

@@ -114,5 +114,5 @@ def test_the_run_goes_on_behind_one_that_stays(tmp_path: Path) -> None:
     client = docker.from_env()
     with suppress(Exception):
         wanted = {"label": f"agentgrade.run={done.run.run().run_id}"}
-        assert client.containers.list(all=True, filters=wanted) == []
+        assert client.containers.list(all=True, ignore_removed=True, filters=wanted) == []
     client.close()

@@ -102,7 +102,7 @@ def test_memory_and_disk_stay_bounded(campaign: Campaign) -> None:
 
 def test_no_container_volume_or_file_is_left(campaign: Campaign, client: docker.DockerClient, run: Graded) -> None:
     wanted = {"label": f"agentgrade.run={run.run.run().run_id}"}
-    assert client.containers.list(all=True, filters=wanted) == []
+    assert client.containers.list(all=True, ignore_removed=True, filters=wanted) == []
     assert client.volumes.list(filters=wanted) == []
     left = {path.name for path in campaign.temporary.rglob("*") if path.is_file()}
     assert left <= {"clock.lock"}

@@ -251,7 +251,10 @@ def test_failed_start_leaves_no_container(client: docker.DockerClient, image: Im
     spec = ContainerSpec(image.tag, ("true",), "test", binds=(Bind(str(tmp_path), "/proc/x"),))
     with pytest.raises(HostError, match="cannot start a test container"):
         Container.start(client, spec, Owner.current(), f"absent-{os.getpid()}")
-    assert client.containers.list(all=True, filters={"label": f"agentgrade.run=absent-{os.getpid()}"}) == []
+    assert (
+        client.containers.list(all=True, ignore_removed=True, filters={"label": f"agentgrade.run=absent-{os.getpid()}"})
+        == []
+    )
 
 
 def test_missing_image_and_runtime_are_named(client: docker.DockerClient, image: Image) -> None:

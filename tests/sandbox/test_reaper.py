@@ -69,7 +69,7 @@ def kill(driver: subprocess.Popen[str]) -> None:
 
 def leftovers(client: docker.DockerClient, token: str) -> list[str]:
     filters = {"label": f"agentgrade={token}"}
-    containers = [found.id or "" for found in client.containers.list(all=True, filters=filters)]
+    containers = [found.id or "" for found in client.containers.list(all=True, ignore_removed=True, filters=filters)]
     return containers + [found.name or "" for found in client.volumes.list(filters=filters)]
 
 

@@ -91,7 +91,9 @@ def run(client: docker.DockerClient, image: Image, volume: WorkspaceVolume, tmp_
                 owner=Owner.current(), run_id=RUN, on_start=lambda started: proxy.start_clock(started, seconds),
                 limits=limits or AgentLimits(),
             )  # type: ignore[arg-type]  # fmt: skip
-        left = client.containers.list(all=True, filters={"label": [f"agentgrade.run={RUN}", "agentgrade.role=agent"]})
+        left = client.containers.list(
+            all=True, ignore_removed=True, filters={"label": [f"agentgrade.run={RUN}", "agentgrade.role=agent"]}
+        )
         assert left == []
         return ran, proxy.exchanges
 
